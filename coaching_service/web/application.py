@@ -42,6 +42,7 @@ from coaching_service.web import (
     reauthentication,
     rendering,
     scripted_forms,
+    service_worker,
     static_files,
     uploads,
     views,
@@ -64,6 +65,7 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     """Add the routes of every page to `app`, and an error page for every other path under /app and /train."""
     rendering.configure_templates(app, dependencies.limits)
     app.add_routes(static_files.routes())
+    app.router.add_get(service_worker.PATH, service_worker.serve_script)
     pages = views.list_pages()
     application = WebApplication(dependencies, {page.handler: page for page in pages if page.method == "GET"})
     by_pattern: dict[str, list[Page]] = {}

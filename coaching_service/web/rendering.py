@@ -26,6 +26,8 @@ _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+# What a request of the service worker has that reads a page to save it: it must not use up the notice of the next page.
+_SAVES_PAGE = "X-Saves-Page"
 CLIENT_LAYOUT = "train/layout.html"
 _HEADERS = {
     "Referrer-Policy": "same-origin",
@@ -97,7 +99,8 @@ def render_page(
     (the rejected form, or None) and `form(name)`: the submitted values and errors of that form if it was rejected, else
     an empty state.
     """
-    notice = browser_session.read_notice(request).text
+    is_saved_only = _SAVES_PAGE in request.headers
+    notice = "" if is_saved_only else browser_session.read_notice(request).text
     user = browser_session.principal
     context = {
         "current_user": user,
@@ -119,6 +122,9 @@ def render_page(
     response.headers["Content-Security-Policy"] = content_security_policy(
         browser_session, external_redirect=external_redirect
     )
+    if status < 500:  # otherwise the session may be unknown
+        is_client = user is not None and not user.is_coach
+        response.headers["Offline-Session"] = str(user.credential_id) if user is not None and is_client else "none"
     browser_session.set_cookies(response)
     response[COMPRESSIBLE] = is_client_path(request.path) or not _is_from_elsewhere(request)
     if notice:

@@ -58,6 +58,7 @@ _SOURCES = {
         "train/drafts.js",
         "train/rest_timer.js",
         "train/sign_out.js",
+        "train/offline.js",
         "train/start.js",
     ),
     "icon.svg": ("icon.svg",),

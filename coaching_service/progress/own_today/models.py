@@ -66,7 +66,8 @@ class Today(TypedDict):
 
 
 class Overview(TypedDict):
-    """A client's day, and the days of its week from Monday on."""
+    """A client's day, the days of its week from Monday on, and the workout blocks of tomorrow."""
 
     today: Today
     week: list[CalendarDay]
+    tomorrow: list[Block]

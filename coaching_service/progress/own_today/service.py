@@ -23,7 +23,8 @@ from coaching_service.training.workouts.reports.models import OwnPendingItem
 
 _FORM_DAYS = 30
 _STREAK_WEEKS = 26  # how many weeks are read at a time
-_WEEK = timedelta(days=7)
+_WEEK, _DAY = timedelta(days=7), timedelta(days=1)
+_LAST_DAY = date.max - _DAY
 
 
 async def get_today(ctx: Context, *, include_last_times: bool = False) -> Today:
@@ -36,16 +37,20 @@ async def get_today(ctx: Context, *, include_last_times: bool = False) -> Today:
 
 
 async def get_overview(ctx: Context) -> Overview:
-    """Return the day of the caller, a client, as `read_today`, with the days of its week. Raises NotFound likewise."""
+    """Return the day of the caller, a client, as `read_today`, with the days of its week, and the workouts of tomorrow.
+
+    Raises NotFound likewise.
+    """
     today, hidden = await _load_date(ctx)
     monday = _monday_of(today)
     sunday = date.fromordinal(min(monday.toordinal() + 6, date.max.toordinal()))
-    day, week = await gather_reads(
+    day, week, tomorrow = await gather_reads(
         ctx,
         _read_day(ctx, today, hidden, include_last_times=False),
         own_calendar.list_own_days(ctx, monday, sunday, today=today, hidden=hidden),
+        _list_blocks(ctx, str(min(today, _LAST_DAY) + _DAY), hidden, include_last_times=False),
     )
-    return {"today": day, "week": week}
+    return {"today": day, "week": week, "tomorrow": tomorrow}
 
 
 async def _load_date(ctx: Context) -> tuple[date, frozenset[str]]:

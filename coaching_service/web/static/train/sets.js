@@ -83,22 +83,30 @@ train.sets = (() => {
     showState(form, "rejected", text);
   }
 
-  // What is stored on this device lies over the values of the server.
-  function overlay(entries) {
+  // What is stored on this device lies over the values of the server. `sent`: it has been sent since the page was saved.
+  function overlay(entries, sent) {
     for (const entry of entries) {
       const form = train.forms.find(entry.formId);
       if (!form) continue;
       if (train.forms.isRepeated(form)) {
-        (entry.rejection ? showRejected : showUnsent)(entry);
+        if (sent) showState(form, "sent", ["Sent", ...entry.typed].join(". "));
+        else (entry.rejection ? showRejected : showUnsent)(entry);
         continue;
       }
       const body = bodyOf(entry);
       const names = Object.keys(train.forms.read(form));
       train.forms.takeOver(form, Object.fromEntries(names.map((name) => [name, body.getAll(name)])));
       train.forms.noteTime(form, body.get("loggedAt"));
-      (entry.rejection ? showRejected : showUnsent)(entry);
+      if (sent) showAsSent(form, entry);
+      else (entry.rejection ? showRejected : showUnsent)(entry);
       if (entry.isSet && isCompleted(entry) && !entry.rejection) train.extraSets.offerNext(form);
     }
+  }
+
+  function showAsSent(form, entry) {
+    if (entry.isSet) return showSet(form, isCompleted(entry), "sent");
+    turnButton(form, isCompleted(entry));
+    showState(form, "sent", "Saved");
   }
 
   // Show the question about a load that is probably a typing error; returns whether it is not answered yet.

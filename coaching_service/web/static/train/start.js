@@ -10,7 +10,10 @@
   document.body.append(live);
 
   const handlers = {
-    sent: (details) => train.sets.showSent(details),
+    sent: (details, isOfOtherTab) => {
+      if (!isOfOtherTab) train.offline.noteSent(details.entry).catch(() => {});
+      return train.sets.showSent(details);
+    },
     added: ({ entry }, isOfOtherTab) => entry && isOfOtherTab && train.sets.overlay([entry]),
     rejected: ({ entry }) => entry.user === train.user && train.sets.showRejected(entry),
   };
@@ -137,11 +140,14 @@
 
   async function begin() {
     showNotice();
+    train.sets.overlay(await train.offline.readSent(), "sent");
     train.sets.overlay((await train.store.readEntries()).filter((entry) => entry.user === train.user));
     await train.drafts.restore();
     await train.restTimer.restore();
     await train.queueBar.refresh();
     await train.queue.send();
   }
+  train.offline.showBar();
+  if (train.user) train.offline.start().catch(() => {}); // without it pages open with a connection only
   if (train.user) begin().catch(() => {}); // without a database the forms are sent as they are
 }

@@ -5,6 +5,7 @@ const train = { user: document.body.dataset.user };
 // The database on this device: forms that are not sent or were rejected, drafts, and small states such as the rest timer.
 train.store = (() => {
   const NAME = "train";
+  const PAGES = "train-pages"; // of the service worker
   let opening = null;
   let isClosed = false;
 
@@ -87,10 +88,12 @@ train.store = (() => {
     await run("readwrite", names, (...stores) => stores.forEach((store) => store.clear()));
     (await open()).close();
     close();
-    await new Promise((resolve) => {
-      const request = indexedDB.deleteDatabase(NAME);
-      request.onsuccess = request.onerror = request.onblocked = resolve;
-    });
+    for (const name of [NAME, PAGES]) {
+      await new Promise((resolve) => {
+        const request = indexedDB.deleteDatabase(name);
+        request.onsuccess = request.onerror = request.onblocked = resolve;
+      });
+    }
   }
 
   // After signing out this page writes nothing more.

@@ -70,6 +70,7 @@ async def today_page(ctx: Context) -> dict[str, Any]:
     return {
         "today": today,
         "week": overview["week"],
+        "keep": list(_list_kept_paths([*today["blocks"], *overview["tomorrow"]])),
         "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
         "is_rest_day": any(block["isRest"] for block in today["blocks"]),
         "may_add": rights["clientsMayAdd"],
@@ -80,6 +81,17 @@ async def today_page(ctx: Context) -> dict[str, Any]:
         "due": list(_list_due(today, day)),
         "label_day": partial(label_day, today=day),
     }
+
+
+def _list_kept_paths(blocks: list[Block]) -> Iterator[str]:
+    """Yield the paths of the pages that open without a connection: the calendar, workouts and forms of two days."""
+    yield "/train/calendar"
+    for block in blocks:
+        if is_session(block):
+            yield workout_path(block["_id"])
+        for item in block["items"]:
+            if item["type"] == "FORM":
+                yield form_path(block["_id"], item["_id"])
 
 
 def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:

@@ -1,0 +1,195 @@
+"""Pages that open without a connection: saved by the service worker, encrypted, and gone with the session."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestServer
+from playwright.async_api import BrowserContext, Page, expect
+
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions import service as sessions
+from tests.support.client import CoachClient
+from tests.support.service_process import until
+from tests.web.browser.conftest import picture, serious
+from tests.web.browser.phone import Complaints, Trainee, sign_client_in, superset_today
+
+SAVED_BAR = ".saved-bar"
+OPENED_SECONDS = 1.5
+# What is stored on the device: the session, and the paths and contents of the saved pages, as text.
+READ_STORED = """async () => {
+  const names = (await indexedDB.databases()).map(({ name }) => name);
+  if (!names.includes("train-pages")) return { sessions: [], paths: [], texts: [] };
+  const database = await new Promise((resolve, reject) => {
+    const request = indexedDB.open("train-pages");
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+  const stores = [...database.objectStoreNames];
+  const all = (name) => new Promise((resolve) => {
+    const request = database.transaction(name).objectStore(name).getAll();
+    request.onsuccess = () => resolve(request.result);
+  });
+  const sessions = stores.includes("session") ? await all("session") : [];
+  const pages = stores.includes("pages") ? await all("pages") : [];
+  database.close();
+  return {
+    sessions: sessions.map(({ id }) => id),
+    extractable: sessions.map(({ key }) => key.extractable),
+    paths: pages.map(({ path }) => path).sort(),
+    texts: pages.map(({ content }) => new TextDecoder().decode(content)),
+  };
+}"""
+
+
+async def stored(page: Page) -> Any:
+    """What is stored on the device."""
+    return await page.evaluate(READ_STORED)
+
+
+async def saved(page: Page, *paths: str) -> Any:
+    """What is stored once these pages and the static files are."""
+
+    async def is_saved() -> Any:
+        found = await stored(page)
+        files = await page.evaluate("async () => (await (await caches.open('train-files')).keys()).length")
+        return found if files >= 7 and {"/train", *paths} <= set(found["paths"]) else None
+
+    return await until(is_saved, "the pages are saved", 60)
+
+
+@pytest.fixture
+async def home(phone: BrowserContext, ana: Trainee, observed: Complaints) -> Page:
+    """The page of today, with the workout saved on the phone."""
+    observed.expected += ("status of 503", "503: ")
+    opened = await phone.new_page()
+    await opened.goto("/train")
+    await saved(opened, ana.path)
+    return opened
+
+
+async def test_a_killed_tab_opens_on_the_workout_without_a_network(
+    home: Page, phone: BrowserContext, ana: Trainee
+) -> None:
+    await home.goto(ana.path)
+    await ana.done(home, 0, 1).tap()
+    await expect(ana.state(home, 0, 1)).to_have_text("Done")
+    await phone.set_offline(True)
+    await ana.done(home, 0, 2).tap()
+    await expect(ana.state(home, 0, 2)).to_have_text("Not sent yet")
+    await home.close()
+
+    reopened = await phone.new_page()
+    began = time.monotonic()
+    await reopened.goto(ana.path)
+    await expect(ana.state(reopened, 0, 1)).to_have_text("Done")
+    assert time.monotonic() - began < OPENED_SECONDS
+    await expect(ana.state(reopened, 0, 2)).to_have_text("Not sent yet")
+    await expect(reopened.locator(SAVED_BAR)).to_contain_text("No connection. This page was saved at")
+    await ana.done(reopened, 1, 1).tap()
+    await expect(ana.state(reopened, 1, 1)).to_have_text("Not sent yet")
+    await picture(reopened, "small", "train-offline-workout")
+    assert await serious(reopened) == []
+
+    await phone.set_offline(False)
+    await expect(reopened.locator(SAVED_BAR)).to_contain_text("You are online again.")
+    await expect(ana.state(reopened, 1, 1)).to_have_text("Done")
+    assert await ana.sets(0) == [(1, 8, 60, True), (2, 8, 60, True)]
+    await reopened.get_by_role("link", name="Show the page as it is now").tap()
+    await expect(reopened.locator(SAVED_BAR)).to_have_count(0)
+
+
+async def test_today_and_tomorrow_open_and_other_pages_say_that_they_are_not_saved(
+    phone: BrowserContext, ana: Trainee, observed: Complaints
+) -> None:
+    observed.expected += ("status of 503", "503: ")
+    tomorrow = ana.coach.ctx.caller.today() + timedelta(days=1)
+    later = await ana.coach.schedule(ana.customer, str(tomorrow), "Legs of tomorrow")
+    after = await ana.coach.schedule(ana.customer, str(tomorrow + timedelta(days=1)), "Later")
+    page = await phone.new_page()
+    await page.goto("/train")
+    found = await saved(page, ana.path, f"/train/workouts/{later['_id']}", "/train/calendar")
+    assert f"/train/workouts/{after['_id']}" not in found["paths"]
+    await phone.set_offline(True)
+    await page.goto("/train")
+    await page.locator("a.days-start").tap()
+    await expect(page.get_by_role("heading", name="Upper body")).to_be_visible()
+    await page.goto(f"/train/workouts/{later['_id']}")
+    await expect(page.get_by_role("heading", name="Legs of tomorrow")).to_be_visible()
+    await page.goto("/train/settings/data")
+    await expect(page.get_by_role("heading", name="No connection")).to_be_visible()
+    assert "Ana" not in await page.content()
+    await page.get_by_role("link", name="Open Today").tap()
+    await expect(page.get_by_role("heading", name="Today")).to_be_visible()
+
+
+async def test_saved_pages_are_encrypted_with_a_key_that_scripts_cannot_read(home: Page, ana: Trainee) -> None:
+    found = await stored(home)
+    assert found["extractable"] == [False]
+    assert "Upper body" in await home.content()
+    assert not [text for text in found["texts"] if "Upper body" in text or "<html" in text]
+
+
+async def test_signing_out_removes_what_is_saved(home: Page, phone: BrowserContext) -> None:
+    await home.goto("/train/settings")
+    await home.get_by_role("button", name="Sign out").tap()
+    await home.wait_for_url("**/app/sign-in?next=/train")
+    await until(lambda: _is_empty(home), "nothing is stored", 30)
+    await phone.set_offline(True)
+    await home.goto("/train", wait_until="commit") if await _has_worker(home) else None
+    assert "Upper body" not in await home.content()
+
+
+async def _is_empty(page: Page) -> bool:
+    found = await stored(page)
+    return found["paths"] == [] and found["sessions"] == []
+
+
+async def _has_worker(page: Page) -> bool:
+    return bool(await page.evaluate("async () => Boolean(await navigator.serviceWorker.getRegistration())"))
+
+
+async def test_a_revoked_session_removes_what_is_saved(home: Page, phone: BrowserContext, ana: Trainee) -> None:
+    await sessions.end_sessions(ana.coach.ctx, ObjectId(ana.customer["_id"]))
+    await home.goto("/train")
+    await expect(home.get_by_role("button", name="Sign in")).to_be_visible()
+    await until(lambda: _is_empty(home), "nothing is stored", 30)
+    await phone.set_offline(True)
+    await home.goto(ana.path)
+    await expect(home.get_by_role("heading", name="No connection")).to_be_visible()
+
+
+async def test_a_second_client_never_sees_pages_of_the_first(
+    home: Page, phone: BrowserContext, ana: Trainee, public_server: TestServer, coach: CoachClient
+) -> None:
+    """Also if the second session replaced the first without signing out, and the phone is offline at once."""
+    ben = await superset_today(coach, await coach.create_customer("Ben"))
+    (await coach.patch(f"/coach/customers/{ben.customer['_id']}/wblocks/{ben.block['_id']}", {"name": "Bens day"})).ok()
+    first = (await stored(home))["sessions"]
+    await sign_client_in(phone, public_server, coach, ben.customer["_id"])
+    await home.goto("/train")
+    await expect(home.get_by_role("heading", name="Bens day")).to_be_visible()
+    found = await saved(home, ben.path)
+    assert found["sessions"] != first
+    assert ana.path not in found["paths"]
+    await phone.set_offline(True)
+    await home.goto(ana.path)
+    await expect(home.get_by_role("heading", name="No connection")).to_be_visible()
+    await home.goto("/train")
+    await expect(home.get_by_role("heading", name="Bens day")).to_be_visible()
+    assert "Upper body" not in await home.content()
+
+
+async def test_a_failing_server_does_not_remove_what_is_saved(
+    home: Page, phone: BrowserContext, ana: Trainee, observed: Complaints
+) -> None:
+    """Such as a proxy that answers for it."""
+    before = (await stored(home))["paths"]
+    answer = {"status": 502, "content_type": "text/html", "body": "<h1>Bad gateway</h1>"}
+    observed.expected += ("502",)
+    await phone.route("**/train", lambda route: route.fulfill(**answer))
+    await home.goto("/train")
+    assert (await stored(home))["paths"] == before
