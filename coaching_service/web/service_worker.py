@@ -12,7 +12,7 @@ from coaching_service.web import static_files
 
 PATH = "/service-worker.js"
 # Of the pages of clients that open without a connection.
-_SAVED = ("style.css", "train.css", "app.js", "train.js", "icon.svg", "icons.svg", "icon-192.png")
+_SAVED = ("style.css", "train.css", "app.js", "train.js", "push.js", "icon.svg", "icons.svg", "icon-192.png")
 # The browser compares the script with its own at each registration.
 _HEADERS = {
     "Content-Type": "text/javascript; charset=utf-8",

@@ -79,6 +79,7 @@ _SOURCES = {
     "editor.js": ("editor/rows.js", "editor/saving.js", "editor/type_ahead.js", "editor/start.js"),
     "photos.js": ("photos.js",),
     "live.js": ("live.js",),
+    "push.js": ("push.js",),
 }
 # What a template names in `libraries`, with the static files that its page loads.
 _LIBRARIES = {
@@ -93,6 +94,7 @@ _LIBRARIES = {
     "editor": ("editor.js",),
     "photos": ("photos.js",),
     "live": ("live.js",),
+    "push": ("push.js",),
 }
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 

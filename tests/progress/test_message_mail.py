@@ -79,7 +79,7 @@ async def test_client_gets_one_mail_for_several_unread_messages(
     assert coach.ctx.caller.company.name in content["Subject"]
     parts = read_mail(content, coach.ctx.services.base_url)
     assert "Secret words" not in parts.text + parts.html
-    pages = ("messages", "settings/preferences")
+    pages = ("messages", "settings/notifications")
     messages, settings = (f"{coach.ctx.services.base_url}/train/{page}" for page in pages)
     assert list(parts.links) == [messages, settings]
     assert content["List-Unsubscribe"] == f"<{settings}>"

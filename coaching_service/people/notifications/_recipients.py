@@ -14,7 +14,7 @@ from coaching_service.people.notifications.models import Recipient
 from coaching_service.people.team import service as team
 
 _FIELDS = (*customers.SCOPE_FIELDS, "name", "email", "timezone", "notifications", "customerRoleData.isArchived")
-_CLIENT_SETTINGS, _COACH_SETTINGS = "/train/settings/preferences", "/app/settings/my-account"
+_CLIENT_SETTINGS, _COACH_SETTINGS = "/train/settings/notifications", "/app/settings/notifications"
 
 
 @dataclass(frozen=True)

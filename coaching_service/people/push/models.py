@@ -73,6 +73,15 @@ class PushSubscription(TypedDict):
     lastUsedAt: Annotated[datetime | None, Description("When the push service last accepted a message; null: not yet.")]
 
 
+class OwnDevice(TypedDict):
+    """A device of a user as its pages show it; `isCurrent`: it belongs to the session of the request."""
+
+    _id: ObjectId
+    userAgent: str
+    createdAt: datetime
+    isCurrent: bool
+
+
 class StoredSubscription(PushSubscription, Stored):
     """A device that receives notifications of a coach or client, until the session ends that subscribed.
 

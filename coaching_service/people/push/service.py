@@ -21,6 +21,7 @@ from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.people.push import keys, store
 from coaching_service.people.push.models import (
     NewPushSubscription,
+    OwnDevice,
     PushSubscription,
     PushTarget,
     StoredSubscription,
@@ -38,6 +39,20 @@ async def list_own(ctx: Context) -> list[PushSubscription]:
     """Return the devices on which the caller receives notifications, the newest first."""
     stored = await store.list_of_subject(ctx, ctx.caller.id)
     return [take(PushSubscription, each) for each in stored]
+
+
+async def list_own_devices(ctx: Context) -> list[OwnDevice]:
+    """Return the devices of the caller, the newest first; `isCurrent`: that of this session."""
+    stored = await store.list_of_subject(ctx, ctx.caller.id)
+    return [
+        {
+            "_id": each["_id"],
+            "userAgent": each["userAgent"],
+            "createdAt": each["createdAt"],
+            "isCurrent": each["sessionId"] == ctx.caller.credential_id,
+        }
+        for each in stored
+    ]
 
 
 async def has_own_device(ctx: Context) -> bool:
@@ -95,14 +110,6 @@ async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
     if not await store.delete(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
         raise NotFound("push subscription")
     await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
-
-
-@transactional
-async def unsubscribe_this_device(ctx: Context) -> None:
-    """End the notifications on the device of the caller's session."""
-    where = {"subjectId": ctx.caller.id, "sessionId": ctx.caller.credential_id}
-    if await store.delete(ctx, where):
-        await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
 
 
 async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:

@@ -211,7 +211,7 @@ async function openPage(path) {
   const windows = await self.clients.matchAll({ type: "window" });
   const shown = windows.find((client) => client.visibilityState === "visible") ?? windows[0];
   if (!shown) return self.clients.openWindow(path);
-  await shown.focus();
+  await shown.focus().catch(() => {}); // some browsers allow it only once for a click
   return shown.navigate(path).catch(() => self.clients.openWindow(path)); // one that this worker does not control
 }
 

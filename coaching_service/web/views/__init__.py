@@ -35,6 +35,7 @@ from coaching_service.web.views import (
     metric_sets,
     my_account,
     new_customer,
+    notifications,
     program_sheets,
     program_sync,
     program_workouts,
@@ -99,6 +100,7 @@ MODULES = (
     history,
     settings,
     my_account,
+    notifications,
     consent,
     *train.MODULES,
 )

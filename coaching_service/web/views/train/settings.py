@@ -1,4 +1,4 @@
-"""Settings of a client: profile, language, time zone and mails, password, and the client's data."""
+"""Settings of a client: profile, language, units and time zone, password, and the client's data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PATH = "/train/settings"
 _PROFILE, _PREFERENCES = (f"{_PATH}/profile", f"{_PATH}/preferences")
 _DETAILS = patch_of(schemas.OwnDetails, name="OwnDetailsForm")
 _PROFILE_FORM = type(_DETAILS)(only=("phone", "birthday", "version"))
-_PREFERENCES_FORM = type(_DETAILS)(only=("timezone", "language", "loadUnit", "notifications", "version"))
+_PREFERENCES_FORM = type(_DETAILS)(only=("timezone", "language", "loadUnit", "version"))
 _LANGUAGES = (
     ("cs", "Čeština"),
     ("da", "Dansk"),
@@ -94,12 +94,12 @@ async def set_own_photo(ctx: Context, form: dict[str, Any], file: StoredFile) ->
     return Redirect(_PROFILE, "Photo saved.")
 
 
-# --- language, time zone and mails -----------------------------------------------------------------------------------
+# --- language, units and time zone -----------------------------------------------------------------------------------
 
 
 @pages.get("/preferences", access=customer(), template="train/settings/preferences.html")
 async def own_preferences_page(ctx: Context) -> dict[str, Any]:
-    """Language, time zone, and which mails the client gets."""
+    """Language, units and time zone."""
     profile = await own_profile.get(ctx)
     language = profile["language"]
     languages = [("", "No preference"), *_LANGUAGES]
@@ -110,7 +110,7 @@ async def own_preferences_page(ctx: Context) -> dict[str, Any]:
 
 @pages.post("/preferences", access=customer(), form=_PREFERENCES_FORM, on=own_preferences_page)
 async def change_own_preferences(ctx: Context, form: OwnDetails) -> Redirect:
-    """Change language, time zone and mails."""
+    """Change language, units and time zone."""
     await own_profile.update(ctx, form)
     return Redirect(_PREFERENCES, "Changes saved.")
 

@@ -7,6 +7,8 @@ from typing import Any, cast
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.push import keys as push_keys
+from coaching_service.people.push import service as push
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
@@ -50,6 +52,12 @@ async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
         "planned_sets": planned,
         "volume": presented_volume(block["items"]),
         "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "push_key": await _find_push_key(ctx) if block["isCompleted"] else None,
         "cards": [card for group in groups for card in group.cards],
         "workout_path": workout_path(wblock_id),
     }
+
+
+async def _find_push_key(ctx: Context) -> str | None:
+    """Return the key with which this device can subscribe to notifications, unless it has."""
+    return None if await push.has_own_device(ctx) else (await push_keys.get_public_key(ctx.services))["key"]
