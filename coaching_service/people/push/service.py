@@ -42,7 +42,7 @@ async def list_own(ctx: Context) -> list[PushSubscription]:
 
 
 async def list_own_devices(ctx: Context) -> list[OwnDevice]:
-    """Return the devices of the caller, the newest first; `isCurrent`: that of this session."""
+    """Return the devices of the caller, the newest first; `isCurrent`: the one of this session."""
     stored = await store.list_of_subject(ctx, ctx.caller.id)
     return [
         {
