@@ -51,7 +51,9 @@ async def stored(coach: CoachClient) -> dict[str, Any]:
     state: dict[str, Any] = {}
     for name in await coach.ctx.db.list_collection_names():
         if name not in NOT_COMPARED:
-            where = {"_id" if name == "companies" else "companyId": coach.ctx.company_id}
+            where: dict[str, Any] = {"_id" if name == "companies" else "companyId": coach.ctx.company_id}
+            if name == "changes":
+                where["via"] = {"$ne": "system"}  # events of what needs attention
             async for document in coach.ctx.db[name].find(where):
                 state[f"{name} {document['_id']}"] = without(document, BACKGROUND.get(name, set()))
     return state
