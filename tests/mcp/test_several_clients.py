@@ -192,3 +192,16 @@ async def test_program_that_runs_for_no_client_is_named(mcp: McpHttpClient, coac
     both = {"assignedProgramId": program["_id"], "customerIds": [UNKNOWN]}
     tool_error(await mcp.call("clear_schedule", **both, **week), "assignedProgramId must not be combined")
     tool_error(await mcp.call("clear_schedule", **week), "customerId is required, or customerIds, groups or assigned")
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("adjust_schedule", {"endDate": START, "addLoad": 5}),
+        ("replace_exercise", {"exercise": "Squat", "withExercise": "Press"}),
+        ("clear_schedule", {"endDate": START}),
+        ("copy_schedule", {"endDate": START, "targetDate": TUESDAY}),
+    ],
+)
+async def test_no_client_is_named_as_the_error(mcp: McpHttpClient, tool: str, fields: Json) -> None:
+    tool_error(await mcp.call(tool, customerIds=[], startDate=START, **fields), "customerIds should not be empty")

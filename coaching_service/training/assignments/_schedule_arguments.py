@@ -34,7 +34,7 @@ class CalendarsArgument(ClientsArgument):
 class SeveralCalendarsArgument(CalendarsArgument):
     """The same, with the choices for several clients listed."""
 
-    customerIds = ListOf(Identifier(), maximum=MAX_CLIENTS, **optional("Instead: several."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: several."))
     assignedProgramId = Identifier(**optional("Instead: all on this program."))
 
 
@@ -91,7 +91,7 @@ class ScheduleAdjustment(ProgressionArguments, Dates, SeveralCalendarsArgument):
 class ScheduleClearing(Dates, CalendarsArgument):
     """The days to clear."""
 
-    customerIds = ListOf(Identifier(), maximum=MAX_CLIENTS, **optional("Instead: several."))
+    customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: several."))
 
 
 class ExerciseReplacement(SeveralCalendarsArgument):
