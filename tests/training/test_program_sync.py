@@ -181,6 +181,24 @@ async def test_what_is_customised_is_what_differs_from_the_copy(coach: CoachClie
     ]
 
 
+async def test_program_that_follows_the_move_of_a_client_is_up_to_date(coach: CoachClient) -> None:
+    """The program's new date is then the coach's date, from which the client may move the workout again."""
+    ana, program = await coach.create_customer(), await program_with(coach, 1, 2)
+    client = await coach.as_client(ana)
+    await assign(coach, program, ana, days_from_today(1))
+    [_, moved] = await calendar(coach, ana)
+    (await client.put(f"/customer/wblocks/{moved['_id']}/date", {"date": days_from_today(4)})).ok()
+    (await coach.patch(path_of((await blocks_of(coach, program))[1]), {"day": 4})).ok()
+    assert await state_of(coach, program) == [("Day 1", "same"), ("Day 2", "changed")]
+
+    assert counts(await sync(coach, program)) == (1, 0, 0, 1)
+
+    block = (await calendar(coach, ana))[1]
+    assert (block["date"], block["plannedDate"]) == (days_from_today(4), None)
+    assert await state_of(coach, program) == [("Day 1", "same"), ("Day 2", "same")]
+    (await client.put(f"/customer/wblocks/{moved['_id']}/date", {"date": days_from_today(11)})).ok()
+
+
 async def test_a_program_on_weekdays_keeps_them(coach: CoachClient) -> None:
     """Dates are those that the start date and the weekdays give to the program as it is now."""
     ana = await coach.create_customer()
@@ -240,7 +258,7 @@ async def test_only_assignments_that_run_and_that_the_coach_sees(coach: CoachCli
     foreign = await assign(coach, other, ana, today)
     (await coach.post(path, {"assignmentIds": [foreign["assignmentId"]]})).refused(404)
     refused: list[Json] = [{"include": ["done"]}, {"include": []}, {"from": "soon"}, {"assignmentIds": []}]
-    for body in refused:
+    for body in (*refused, {"assignmentIds": None}):
         (await coach.post(path, body)).refused(400)
     assert (await coach.get(f"/coach/programs/{UNKNOWN}/sync")).refused(404)
     assert (await coach.post(f"/coach/programs/{UNKNOWN}/sync")).refused(404)

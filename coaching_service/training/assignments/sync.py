@@ -245,7 +245,7 @@ def _rewrite(source: StoredBlock, copy: StoredBlock, compared: Comparison) -> Bl
     """Return the fields of a copy that is brought up to date; a client's move stays if the program has not moved."""
     items = renew_items(copy["items"], source["items"])
     fields = {**take(PlannedBlock, source), **programs.copy_of(source), "items": items}
-    if compared.new_date != copy["date"] and copy.get("plannedDate"):
+    if copy.get("plannedDate") not in (None, compared.date):
         fields["plannedDate"] = None
     summary = summarize_copy({**source, "date": compared.date})
     day = {"day": source["day"], "date": compared.new_date}

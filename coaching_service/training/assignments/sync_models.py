@@ -39,7 +39,7 @@ class ProgramSyncRequest(_From):
 
     assignmentIds: NotRequired[
         Annotated[
-            list[ObjectId] | None,
+            list[ObjectId],
             ListOf(Identifier(), minimum=1, maximum=500),
             Description("The assignments to bring up to date. Default: all current and upcoming ones."),
         ]
