@@ -275,6 +275,7 @@ async def test_client_who_cannot_be_changed_fails_alone(coach: CoachClient, clie
     await coach.schedule(clients.ana, "9999-12-30")
     result = (await bulk(coach, "shift", {"ids": clients.ids, "from": "2026-03-03", "days": 30})).ok()
     assert [(each["customerId"], each["code"]) for each in result["failed"]] == [(clients.ana["_id"], "BAD_REQUEST")]
+    assert result["failed"][0]["message"] == "days leaves the calendar: 9999-12-30 moved by 30 days is not a date"
     assert [block["date"] for block in await calendar(coach, clients.bo)] == [MONDAY, "2026-04-03"]
     assert [block["date"] for block in await calendar(coach, clients.ana)] == [MONDAY, "2026-03-04"]
 

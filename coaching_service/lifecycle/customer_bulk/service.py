@@ -282,7 +282,7 @@ async def _run_batch(
         if run.is_job and isinstance(error, Unavailable):
             raise
         for customer_id in ids:
-            result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error.message))
+            result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error))
         return
     result.results += [reports[customer_id] for customer_id in ids if customer_id in reports]
     for customer_id in ids:
