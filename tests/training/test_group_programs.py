@@ -112,6 +112,29 @@ async def test_what_is_upcoming_goes_when_a_client_leaves_and_the_rule_says_so(c
     assert len(await calendar(coach, bo)) == 3
 
 
+@pytest.mark.parametrize("is_member_already", [True, False])
+async def test_a_program_goes_on_through_another_group(coach: CoachClient, is_member_already: bool) -> None:
+    """A client who leaves one of two groups with the same program, or moves between them, goes on with it."""
+    program = await program_with(coach, 1, 2, 3)
+    await set_program(coach, program, leave="removeUpcoming")
+    rule = {"programId": program["_id"], "startOn": "nextMonday", "leave": "removeUpcoming"}
+    (await coach.put("/coach/customers/groups/Evening/program", rule)).ok()
+    ana = await coach.create_customer(groups=[GROUP])
+    planned = await calendar(coach, ana)
+    if is_member_already:
+        (await coach.patch(client_path(ana), {"groups": [GROUP, "Evening"]})).ok()
+    change = (await coach.patch(client_path(ana), {"groups": ["Evening"]})).headers["X-Change-Id"]
+    assert (await calendar(coach, ana), len(await programs_of(coach, ana))) == (planned, 1)
+    await coach.wait_until_numbered(change)
+    (await coach.post(f"/coach/changes/{change}/undo")).ok()
+    ids, remove = {"ids": [ana["_id"]]}, "/coach/customers/bulk/groups-remove"
+    if is_member_already:
+        (await coach.post(remove, {**ids, "groups": [GROUP]})).ok()
+        assert len(await calendar(coach, ana)) == 3
+    (await coach.post(remove, {**ids, "groups": [GROUP, "Evening"]})).ok()
+    assert await calendar(coach, ana) == []
+
+
 async def test_when_it_begins(coach: CoachClient) -> None:
     """On the Monday after, on the day, or on a date; what is before the day of joining is left out."""
     program, today = await program_with(coach, 1, 4), datetime.now(UTC).date()

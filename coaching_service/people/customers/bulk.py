@@ -45,7 +45,7 @@ async def load_active(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Custo
 
 
 async def load_identities(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
-    """Return name, surname, time zone and archived or not of the clients `ids`, whatever the coach's scope."""
+    """Return name, surname, time zone, groups and archived or not of the clients `ids`, whatever the coach's scope."""
     return {each["_id"]: each for each in await bulk_store.find_identities(ctx, {"_id": {"$in": ids}})}
 
 

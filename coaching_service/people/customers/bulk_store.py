@@ -25,8 +25,8 @@ async def find_names(ctx: Context, where: Filter, limit: int) -> list[CustomerNa
 
 
 async def find_identities(ctx: Context, where: Filter) -> list[Customer]:
-    """Return name, surname, time zone and whether archived of the clients of `where`, a filter by `_id`, in order."""
-    fields = ("name", "surname", "timezone", ARCHIVED)
+    """Return name, surname, time zone, groups and whether archived of the clients of `where`, by `_id`, in order."""
+    fields = ("name", "surname", "timezone", GROUPS, ARCHIVED)
     return await customers.find(ctx, where, sort=ORDER, fields=fields, hint=BY_ID)
 
 

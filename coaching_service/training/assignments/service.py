@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -194,10 +194,19 @@ async def is_running(ctx: Context, customer_id: ObjectId, program_id: ObjectId, 
     return any(each["programId"] == program_id and each["status"] != "ended" for each in listed)
 
 
-async def end_of_groups(ctx: Context, customer_id: ObjectId, groups: Collection[str], today: str) -> None:
-    """End the programs that a client has got by joining groups, and remove what is upcoming. Access is not checked."""
+async def end_of_groups(
+    ctx: Context, customer_id: ObjectId, groups: Collection[str], today: str, others: Mapping[ObjectId, str]
+) -> None:
+    """End the programs that a client has got by joining groups, and remove what is upcoming. Access is not checked.
+
+    Programs that the client has through `others`, groups by program, go on as theirs.
+    """
     for assignment in await store.find_all(ctx, customer_id):
-        if assignment.get("groupName") in groups and assignment["endedDate"] is None:
+        if assignment.get("groupName") not in groups or assignment["endedDate"] is not None:
+            continue
+        if (group := others.get(assignment["programId"])) is not None:
+            await store.set_group(ctx, assignment, group)
+        else:
             await _end(ctx, assignment, today, remove_upcoming=True)
 
 

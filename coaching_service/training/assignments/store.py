@@ -82,6 +82,12 @@ async def set_ended(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId
     await assignments.update(ctx, where, {"$set": {"endedDate": day}})
 
 
+async def set_group(ctx: Context, assignment: StoredAssignment, group: str) -> None:
+    """Store through which group a client has a program."""
+    where = {"customerId": assignment["customerId"], "_id": assignment["_id"]}
+    await assignments.update(ctx, where, {"$set": {"groupName": group}}, version=assignment["version"])
+
+
 async def set_taken_over(
     ctx: Context, assignment: StoredAssignment, block_ids: Sequence[ObjectId], end_date: str
 ) -> None:

@@ -131,14 +131,20 @@ async def _enrol(ctx: Context, group: StoredGroupProgram, client: Customer, give
 async def leave_all(ctx: Context, left: dict[ObjectId, list[str]]) -> None:
     """End the programs of groups for clients who have left them, where the group says so, in the caller's transaction.
 
-    What of them is still to come is removed.
+    What of them is still to come is removed. A program that another group of the client has too goes on.
     """
     groups = await store.find_named(ctx, list({name for names in left.values() for name in names}))
     ended = {group["groupName"] for group in groups if group["leave"] == "removeUpcoming"}
     leaving = {customer_id: ended.intersection(names) for customer_id, names in left.items()}
     clients = await bulk.load_identities(ctx, [customer_id for customer_id, names in leaving.items() if names])
+    staying = {each: set(client["customerRoleData"]["groups"]) - set(left[each]) for each, client in clients.items()}
+    others = await store.find_named(ctx, list(set().union(*staying.values())))
     for customer_id, client in clients.items():
-        await assignments.end_of_groups(ctx, customer_id, leaving[customer_id], str(_today(ctx, client)))
+        of_client = {
+            each["programId"]: each["groupName"] for each in others if each["groupName"] in staying[customer_id]
+        }
+        today = str(_today(ctx, client))
+        await assignments.end_of_groups(ctx, customer_id, leaving[customer_id], today, of_client)
 
 
 def _today(ctx: Context, client: Customer) -> date:
