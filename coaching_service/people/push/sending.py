@@ -26,7 +26,7 @@ from coaching_service.people.push import _encryption, keys, service, store
 from coaching_service.people.push._pace import PLACES, Pace
 from coaching_service.people.push.models import PushTarget
 
-SEND = "push.send"
+SEND = "send_push"
 CONNECTIONS = PLACES
 _RETRY_SECONDS = (5, 30, 120, 600)
 _LIFETIME = timedelta(hours=2)

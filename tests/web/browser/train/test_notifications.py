@@ -89,7 +89,7 @@ async def test_the_settings_turn_a_device_on_and_off(phone: BrowserContext, ana:
     assert stored["lastUsedAt"] is None
     await page.get_by_role("button", name="Send a test to this device").tap()
     await expect(page.get_by_text("A test is on its way.")).to_be_visible()
-    assert await ana.coach.ctx.db["jobs"].count_documents({"about": stored["subjectId"], "kind": "push.send"}) <= 1
+    assert await ana.coach.ctx.db["jobs"].count_documents({"about": stored["subjectId"], "kind": "send_push"}) <= 1
     reminders = page.get_by_role("group", name="Reminders in your plan")
     await reminders.get_by_label("Devices").uncheck()
     await page.locator("input[name=workoutTime]").fill("07:30")
