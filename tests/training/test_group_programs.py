@@ -135,6 +135,24 @@ async def test_a_program_goes_on_through_another_group(coach: CoachClient, is_me
     assert await calendar(coach, ana) == []
 
 
+@pytest.mark.parametrize("removed", ["rule", "program"])
+async def test_a_group_that_has_another_program_since_stays_with_it(coach: CoachClient, removed: str) -> None:
+    first, second = await program_with(coach, 1), await program_with(coach, 2)
+    await set_program(coach, first)
+    path = PATH if removed == "rule" else f"/coach/programs/{first['_id']}"
+    deleted = await coach.delete(path)
+    assert deleted.status == 204
+    await set_program(coach, second)
+    change = deleted.headers["X-Change-Id"]
+    await coach.wait_until_numbered(change)
+    refused = (await coach.post(f"/coach/changes/{change}/undo")).refused(409, "Another group program")
+    assert refused["code"] == "VERSION_CONFLICT"
+    assert (await coach.get(PATH)).ok()["programId"] == second["_id"]
+    (await coach.delete(PATH)).ok(204)
+    (await coach.post(f"/coach/changes/{change}/undo")).ok()
+    assert (await coach.get(PATH)).ok()["programId"] == first["_id"]
+
+
 async def test_when_it_begins(coach: CoachClient) -> None:
     """On the Monday after, on the day, or on a date; what is before the day of joining is left out."""
     program, today = await program_with(coach, 1, 4), datetime.now(UTC).date()

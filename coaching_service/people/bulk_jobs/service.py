@@ -201,7 +201,7 @@ async def _continue(ctx: Context, job: StoredBulkJob, work: Work, at_once: int) 
         except Unavailable:
             raise
         except ServiceError as error:
-            known = {"entry": "", "field": None, "code": error.code or error.reason, "message": str(error.message)}
+            known = {"entry": "", "field": None, "code": error.code or error.reason, "message": str(error)}
             await _end(ctx, job, "failed", [known])
             return None
         advanced = await store.advance(ctx, job, len(ids), outcome)

@@ -215,7 +215,7 @@ async def _undo_group(
 
 
 def _failure(document_id: ObjectId, error: ServiceError) -> UndoFailure:
-    return {"documentId": document_id, "code": error.code or error.reason, "message": str(error.message)}
+    return {"documentId": document_id, "code": error.code or error.reason, "message": str(error)}
 
 
 @transactional

@@ -145,7 +145,7 @@ async def _undo(
     try:
         await undo.undo_change(ctx, change_id)
     except Conflict as error:
-        raise Conflict(_REASONS.get(error.code or "", str(error.message)), code=error.code) from None
+        raise Conflict(_REASONS.get(error.code or "", str(error)), code=error.code) from None
     return Redirect(location, "Undone. Undo again to redo.")
 
 
