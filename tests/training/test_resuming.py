@@ -113,3 +113,48 @@ async def test_without_an_absence_there_is_nothing_to_resume(coach: CoachClient)
     assert (await coach.post(path, body)).refused(409)["code"] == "NO_ABSENCE"
     errors = (await coach.post(path, {"mode": "wait"})).refused(400)["errors"]
     assert {each["field"] for each in errors} == {"from", "mode"}
+
+
+@pytest.mark.parametrize("until", [None, 4])
+@pytest.mark.parametrize("mode", ["shift", "drop"])
+async def test_a_client_returns_from_an_absence_once(coach: CoachClient, until: int | None, mode: str) -> None:
+    """Until its dates change: what has been moved then is not moved again by a repeated request."""
+    ana = await coach.create_customer()
+    await block_with(coach, ana, task(), date=day(coach, 2), name="A")
+    await block_with(coach, ana, task(), date=day(coach, 6), name="B")
+    period = await absent(coach, ana, day(coach, 2), None if until is None else day(coach, until))
+    before = await calendar(coach, ana)
+    result = await resume(coach, ana, day(coach, 5), mode)
+    after = await calendar(coach, ana)
+    path, body = client_path(ana, "schedule/resume"), {"from": day(coach, 5), "mode": mode}
+    for repeated in (body, {**body, "dryRun": True}, {**body, "from": day(coach, 7)}):
+        assert (await coach.post(path, repeated)).refused(409)["code"] == "NO_ABSENCE"
+    assert await calendar(coach, ana) == after
+
+    (await coach.post(f"/coach/changes/{result['changeId']}/undo")).ok()
+    assert await calendar(coach, ana) == before
+    await resume(coach, ana, day(coach, 5), mode)
+    assert await calendar(coach, ana) == after
+    (await coach.patch(client_path(ana, "availability", period["_id"]), {"note": "Flu."})).ok()
+    (await coach.post(path, body)).refused(409)
+    (await coach.patch(client_path(ana, "availability", period["_id"]), {"until": day(coach, 5)})).ok()
+    await resume(coach, ana, day(coach, 6), mode, dryRun=True)
+
+
+async def test_only_what_was_planned_in_the_absence_is_removed(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    for number in (2, 3, 4):
+        await block_with(coach, ana, task(), date=day(coach, number), name=str(number))
+    await absent(coach, ana, day(coach, 2), day(coach, 3))
+    await resume(coach, ana, day(coach, 6), "drop")
+    assert [name for _, name in await calendar(coach, ana)] == ["4"]
+
+
+@pytest.mark.parametrize(("back", "status"), [(17, 200), (18, 409)])
+async def test_a_client_returned_long_ago_from_an_absence_that_ended_then(
+    coach: CoachClient, back: int, status: int
+) -> None:
+    ana = await coach.create_customer()
+    await absent(coach, ana, day(coach, 2), day(coach, 3))
+    answer = await coach.post(client_path(ana, "schedule/resume"), {"from": day(coach, back), "mode": "drop"})
+    assert answer.status == status

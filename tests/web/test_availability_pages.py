@@ -127,8 +127,14 @@ async def test_a_return_is_previewed_and_done(coach: CoachClient, owner_page: Vi
         ("Legs", str(today + timedelta(days=2))),
         ("Push", str(today + timedelta(days=5))),
     ]
+    assert "Resume training" not in (await owner_page.get(f"{base}/availability")).ok().text
 
-    dropped = await owner_page.submit(
-        await owner_page.get(f"{base}/availability"), f"{base}/availability/resume", mode="drop"
-    )
-    dropped.ok().says("0 workouts removed.")
+
+async def test_a_return_removes_what_was_planned(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, today = await coach.create_customer("Ana"), coach.ctx.caller.today()
+    yesterday = str(today - timedelta(days=1))
+    await block_with(coach, ana, task(), date=yesterday, name="Legs")
+    (await coach.post(client_path(ana, "availability"), {"kind": "away", "from": yesterday})).ok(201)
+    path = f"/app/customers/{ana['_id']}/availability"
+    dropped = await owner_page.submit(await owner_page.get(path), f"{path}/resume", mode="drop")
+    dropped.ok().says(f"Trains again from {format_date(today)}: 1 workout removed.")

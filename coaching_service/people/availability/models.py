@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Change, Default, Description, Label
@@ -61,6 +61,15 @@ class _Owner(TypedDict):
 
 class Availability(NewAvailability, _Owner, Stored):
     """A period in which a client cannot train as planned."""
+
+
+class StoredAvailability(Availability):
+    """A period with what is not returned.
+
+    `isResumed`: the client has returned from it, and what was planned has been moved or removed.
+    """
+
+    isResumed: NotRequired[bool]
 
 
 AvailabilityChange: TypeAlias = Change[NewAvailability]

@@ -10,6 +10,7 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import store
 from coaching_service.people.availability.absences import Absences
@@ -17,6 +18,9 @@ from coaching_service.people.availability.events import AvailabilityChanged
 from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
+
+# How long after the end of an absence what was planned in it may still be moved or removed.
+RETURN_DAYS = 14
 
 
 async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availability]:
@@ -69,9 +73,20 @@ async def find_present_or_next(ctx: Context, customer_id: ObjectId, today: date)
     return await store.find_next(ctx, customer_id, str(today))
 
 
-async def find_last_absence(ctx: Context, customer_id: ObjectId, *, before: str) -> Availability | None:
-    """Return the latest absence of a client that began before a day; None without one. Access is not checked."""
-    return await store.find_last_absence(ctx, customer_id, before)
+async def find_absence_before(ctx: Context, customer_id: ObjectId, back: str) -> Availability | None:
+    """Return the absence from which a client returns on the day `back`: the latest one that began before.
+
+    None without one, if what was planned then has been moved or removed already, and if it has ended more than
+    RETURN_DAYS before. Access is not checked.
+    """
+    absence = await store.find_last_absence(ctx, customer_id, back)
+    if absence is None or absence.get("isResumed"):
+        return None
+    if absence["until"] is not None:
+        days = date.fromisoformat(back) - date.fromisoformat(absence["until"])
+        if days.days > RETURN_DAYS:
+            return None
+    return take(Availability, absence)
 
 
 async def describe_absences(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
@@ -137,10 +152,38 @@ async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, chang
     first, last = fields.get("from", before["from"]), fields.get("until", before["until"])
     store.require_order(first, last)
     await _require_free(ctx, customer_id, first, last, period_id)
-    after = await store.rewrite(ctx, customer_id, period_id, lambda _: fields, change.get("version"))
+    has_moved = (first, last) != (before["from"], before["until"])
+    return await _set_fields(
+        ctx, before, {**fields, "isResumed": False} if has_moved else fields, change.get("version")
+    )
+
+
+@transactional
+async def end(ctx: Context, absence: Availability, last: str, *, is_resumed: bool) -> Availability:
+    """End an absence of a client, who is locked, with the day `last`, unless it has ended before, and return it.
+
+    `is_resumed`: what was planned in it is moved or removed, and must not be again.
+    """
+    fields: dict[str, object] = {}
+    if not has_ended(absence, last):
+        fields["until"] = last
+    if is_resumed:
+        fields["isResumed"] = True
+    return await _set_fields(ctx, absence, fields) if fields else absence
+
+
+def has_ended(absence: Availability, last: str) -> bool:
+    """Return whether an absence ends with the day `last` or before."""
+    return absence["until"] is not None and absence["until"] <= last
+
+
+async def _set_fields(
+    ctx: Context, before: Availability, fields: Mapping[str, object], version: int | None = None
+) -> Availability:
+    after = await store.set_fields(ctx, before["customerId"], before["_id"], fields, version)
     if after is None:
         raise NotFound("availability")
-    await ctx.publish(AvailabilityChanged(customer_id, before, after))
+    await ctx.publish(AvailabilityChanged(before["customerId"], before, after))
     return after
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -14,7 +14,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability.absences import LIMITED
-from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
+from coaching_service.people.availability.models import Availability, NewAvailability, StoredAvailability
 
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "availability.created",
@@ -23,7 +23,9 @@ _EVENT_TYPES: dict[Action, EventType] = {
 }
 
 
-def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+    if action == "changed" and set(paths) == {"isResumed"}:
+        return None
     data = {"availabilityId": known["_id"], **{name: known[name] for name in ("kind", "from", "until")}}
     return {"type": _EVENT_TYPES[action], "data": data}
 
@@ -43,9 +45,16 @@ def require_order(first: str, last: str | None) -> None:
 periods = Documents[Availability](
     "availability",
     (Index(("customerId", "from")),),
+    private=("companyId", "isResumed"),
     client_field="customerId",
     history=History("availability", _event, event_fields=("kind", "from", "until")),
-    transfer=Portable(Availability, RECORDS, references={"customerId": "customers"}, complete=_complete_imported),
+    transfer=Portable(
+        Availability,
+        RECORDS,
+        computed=("isResumed",),
+        references={"customerId": "customers"},
+        complete=_complete_imported,
+    ),
 )
 _BY_START = periods.index_name("customerId", "from")
 
@@ -80,11 +89,11 @@ async def find_next(ctx: Context, customer_id: ObjectId, day: str) -> Availabili
     return first[0] if first else None
 
 
-async def find_last_absence(ctx: Context, customer_id: ObjectId, before: str) -> Availability | None:
+async def find_last_absence(ctx: Context, customer_id: ObjectId, before: str) -> StoredAvailability | None:
     """Return the latest period of a client that began before a day and in which the client does not train, or None."""
     where: Filter = {"customerId": customer_id, "from": {"$lt": before}, "kind": {"$ne": LIMITED}}
-    last = await periods.find(ctx, where, sort=("-from",), limit=1, hint=_BY_START)
-    return last[0] if last else None
+    last = await periods.find(ctx, where, sort=("-from",), limit=1, hint=_BY_START, including=("isResumed",))
+    return cast("StoredAvailability", last[0]) if last else None
 
 
 async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability, *, by_client: bool) -> Availability:
@@ -92,18 +101,14 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability, *, b
     return await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": "client" if by_client else None})
 
 
-async def rewrite(
-    ctx: Context,
-    customer_id: ObjectId,
-    period_id: ObjectId,
-    mutate: Callable[[Availability], AvailabilityChange],
-    version: int | None,
+async def set_fields(
+    ctx: Context, customer_id: ObjectId, period_id: ObjectId, fields: Mapping[str, object], version: int | None = None
 ) -> Availability | None:
-    """Set the fields that `mutate` returns for a period, and return it; None if the client has no such period.
+    """Set fields of a period, and return it; None if the client has no such period.
 
     Raises Conflict if the period is no longer at `version`.
     """
-    return await periods.rewrite(ctx, {"customerId": customer_id, "_id": period_id}, mutate, version=version)
+    return await periods.rewrite(ctx, {"customerId": customer_id, "_id": period_id}, lambda _: fields, version=version)
 
 
 async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability | None:

@@ -29,6 +29,7 @@ async def resume_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, A
     """Resume training after an absence.
 
     Ends the latest absence that began before `from` on the day before, unless it has ended, and moves or removes the
-    blocks with nothing done. `kept` counts the blocks that stay because work was done. 409 `NO_ABSENCE` without one.
+    blocks with nothing done. `kept` counts the blocks that stay because work was done. 409 `NO_ABSENCE` without one, if
+    it ended more than 14 days before, and if this was done before.
     """
     return await service.resume(ctx, customer_id, body["from"], body["mode"], dry_run=body["dryRun"])

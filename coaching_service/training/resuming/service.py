@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict
@@ -27,18 +25,22 @@ async def resume(
     """End the latest absence of a client before the date `back`, the first day of training.
 
     `shift` moves what was planned in the absence and later by its length, `drop` removes what was planned in it, None
-    leaves it; what is done stays. Raises Conflict if no absence began before `back`, NotFound, Forbidden, and
-    InvalidFields if there are more than 500 blocks, or if a date would leave the calendar.
+    leaves it; what is done stays. Raises Conflict if there is no absence to return from (see
+    availability.find_absence_before), NotFound, Forbidden, and InvalidFields if there are more than 500 blocks, or if a
+    date would leave the calendar.
     """
     calendar = ClientCalendar(customer_id)
     await (calendar.require_access(ctx) if dry_run else calendar.authorize_and_lock(ctx))
-    absence = await availability.find_last_absence(ctx, customer_id, before=back)
+    absence = await availability.find_absence_before(ctx, customer_id, back)
     if absence is None:
-        raise Conflict("The client has no absence that began before this day", code="NO_ABSENCE")
+        raise Conflict("The client has no absence to return from on this day", code="NO_ABSENCE")
     last = str(add_days(back, -1, "from"))
-    ended = await _end(ctx, absence, last, dry_run=dry_run)
+    if dry_run:
+        ended: Availability = absence if availability.has_ended(absence, last) else {**absence, "until": last}
+    else:
+        ended = await availability.end(ctx, absence, last, is_resumed=mode is not None)
     if mode == "drop":
-        cleared = await schedule.clear(ctx, calendar, absence["from"], last, dry_run=dry_run)
+        cleared = await schedule.clear(ctx, calendar, absence["from"], ended["until"] or last, dry_run=dry_run)
         return {**cleared, "availability": ended}
     blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, "from") if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]
@@ -53,12 +55,3 @@ async def resume(
         "kept": len(blocks) - len(moved),
         "availability": ended,
     }
-
-
-async def _end(ctx: Context, absence: Availability, last: str, *, dry_run: bool) -> Availability:
-    """End an absence with the day `last`, unless it has ended before, and return it."""
-    if absence["until"] is not None and absence["until"] <= last:
-        return absence
-    if dry_run:
-        return cast("Availability", {**absence, "until": last})
-    return await availability.update(ctx, absence["customerId"], absence["_id"], {"until": last})

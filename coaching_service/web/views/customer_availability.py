@@ -11,8 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Input
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import is_absence
-from coaching_service.people.availability.models import Availability, AvailabilityChange
+from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.training.resuming import service as resuming
 from coaching_service.training.resuming.models import ResumedSchedule, ResumeMode
 from coaching_service.training.schedule.days import days_between
@@ -53,18 +52,16 @@ async def availability_page(ctx: Context, customer_id: ObjectId) -> dict[str, An
         "today": today,
         "kinds": KINDS,
         "periods": [{**period, **describe_period(period, today)} for period in reversed(periods)],
-        "first_day_back": _first_day_back(periods, today),
+        "first_day_back": await _first_day_back(ctx, customer_id, today),
         "unit": ctx.caller.company.load_unit,
         "preview": None,
     }
 
 
-def _first_day_back(periods: list[Availability], today: date) -> date | None:
+async def _first_day_back(ctx: Context, customer_id: ObjectId, today: date) -> date | None:
     """Return the day to propose for the return from the latest absence that has begun; None without one."""
-    begun = [period for period in periods if is_absence(period) and period["from"] <= str(today)]
-    if not begun:
-        return None
-    return max(today, date.fromisoformat(begun[-1]["from"]) + timedelta(days=1))
+    absence = await availability.find_absence_before(ctx, customer_id, str(today + timedelta(days=1)))
+    return None if absence is None else max(today, date.fromisoformat(absence["from"]) + timedelta(days=1))
 
 
 @pages.post("", access=_EDIT, query=WeekQuery, form=AbsenceForm(), on=week_page)
