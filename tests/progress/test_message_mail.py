@@ -136,9 +136,9 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
     assert "Secret words" not in parts.text + parts.html
     assert list(parts.links) == [
         f"{base_url}/app/customers/{ana['_id']}/messages",
-        f"{base_url}/app/settings/my-account",
+        f"{base_url}/app/settings/notifications",
     ]
-    assert to_owner["List-Unsubscribe"] == f"<{base_url}/app/settings/my-account>"
+    assert to_owner["List-Unsubscribe"] == f"<{base_url}/app/settings/notifications>"
     assert "Ana" not in to_owner["Subject"]
 
     bo = await coach.create_customer("Bo")
@@ -149,9 +149,33 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
     await send_own(await coach.as_client(bo))
     [to_trainer] = await mailbox.after(bo, 11)
     assert to_trainer["To"] == employee["email"]
-    assert to_trainer["List-Unsubscribe"] == f"<{base_url}/app/settings/my-account>"
-    links = [f"{base_url}/app/customers/{bo['_id']}/messages", f"{base_url}/app/settings/my-account"]
+    assert to_trainer["List-Unsubscribe"] == f"<{base_url}/app/settings/notifications>"
+    links = [f"{base_url}/app/customers/{bo['_id']}/messages", f"{base_url}/app/settings/notifications"]
     assert list(read_mail(to_trainer, base_url).links) == links
+
+
+async def test_trainer_who_may_not_view_clients_gets_no_mail_about_them(
+    coach: CoachClient, ana: Json, mailbox: Mailbox
+) -> None:
+    await employee_key(coach, "customers.view")
+    employee = await coach.ctx.db["coaches"].find_one({"companyId": coach.ctx.company_id, "role": "EMPLOYEE"})
+    assert employee is not None
+    (await coach.patch(f"/coach/customers/{ana['_id']}", {"assignedTo": str(employee["_id"])})).ok()
+    await send_own(await coach.as_client(ana))
+    path = f"/coach/employees/{employee['_id']}/permissions"
+    (await (await coach.interactive()).put(path, {"permissions": ["exercises.view"]})).ok()
+    assert await mailbox.after(ana, 11) == []
+
+
+async def test_message_written_while_a_notification_is_sent_is_due_again(coach: CoachClient, ana: Json) -> None:
+    await send(coach, ana)
+    where = {"companyId": coach.ctx.company_id, "key": f"messages:{ana['_id']}:client:mail"}
+    before = await coach.ctx.db["notifications"].find_one(where)
+    await send(coach, ana)
+    after = await coach.ctx.db["notifications"].find_one(where)
+    assert before is not None and after is not None
+    assert after["requests"] == before["requests"] + 1, "a write, with which the transaction that sends it collides"
+    assert after["dueAt"] == before["dueAt"]
 
 
 async def test_each_side_can_turn_the_mail_off(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:

@@ -36,7 +36,8 @@ class Notification(TypedDict):
     `key` is unique within the company. `channels` are the ways it may be sent, if the recipient wants them.
     `customerId` is the client it is about, if any. It is due at `dueAt`, and pointless from `validUntil` on; all times
     are UTC. `sendAt` is the time it is due, the end of the quiet hours, or the end of the lease of the process that
-    sends it; None once it has an `outcome`. `sentAt` is when it was sent last.
+    sends it; None once it has an `outcome`. `sentAt` is when it was sent last. `requests` counts how often it was made
+    due again while it was pending.
     """
 
     _id: ObjectId
@@ -52,6 +53,7 @@ class Notification(TypedDict):
     sendAt: datetime | None
     outcome: Literal["sent", "dropped"] | None
     sentAt: datetime | None
+    requests: int
     createdAt: datetime
 
 
@@ -122,5 +124,5 @@ class PushMessage:
 # deleted or hidden. Called in the transaction that sends it, as the owner of the company.
 Source: TypeAlias = Callable[[Context, Notification], Awaitable[Message | Later | None]]
 Sources: TypeAlias = Mapping[Kind, Source]
-# Queues what is shown on devices, in the caller's transaction.
-PushQueue: TypeAlias = Callable[[Context, PushMessage], Awaitable[None]]
+# Queues what is shown on devices, in the caller's transaction, and returns the number of devices.
+PushQueue: TypeAlias = Callable[[Context, PushMessage], Awaitable[int]]

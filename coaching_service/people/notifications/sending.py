@@ -117,10 +117,15 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
     elif message is None:
         await store.set_dropped(ctx, notification)
     else:
+        number = 0
         if "mail" in channels and addressee.email is not None and not ctx.caller.company.holds_mail:
             await _queue_mail(ctx, notification, addressee, addressee.email, message)
+            number += 1
         if "push" in channels:
-            await push(ctx, _push_message(notification, addressee, message))
+            number += await push(ctx, _push_message(notification, addressee, message))
+        if not number:  # no address and no device
+            await store.set_dropped(ctx, notification)
+            return
         if message.event is not None:
             event = LoggedEvent("reminder.sent", notification["customerId"], {"kind": kind, **message.event})
             ctx.changes.events.append(event)

@@ -17,7 +17,13 @@ async def make_due(ctx: Context, due: Sequence[DueNotification]) -> None:
     computed at that time by the source of its kind (`features.NOTIFICATIONS`).
     """
     if due:
-        await store.add(ctx, due)
+        await store.add(ctx, due, creates=True)
+
+
+async def correct(ctx: Context, due: Sequence[DueNotification]) -> None:
+    """Set the time of notifications that are pending; what is not stored is not made due."""
+    if due:
+        await store.add(ctx, due, creates=False)
 
 
 @transactional

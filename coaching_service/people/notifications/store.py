@@ -33,12 +33,12 @@ notifications = Documents[Notification](
 DUE_INDEX = "sendAt"
 
 
-async def add(ctx: Context, due: Sequence[DueNotification]) -> None:
+async def add(ctx: Context, due: Sequence[DueNotification], *, creates: bool) -> None:
     """Store notifications that are due, in one round trip. What is pending under the same key is due at the new time.
 
-    What has been sent or dropped stays, unless it has an interval.
+    What has been sent or dropped stays, unless it has an interval. With `creates` false only what is pending changes.
     """
-    await notifications.set_derived_each(ctx, [({"key": each.key}, _upsert(each)) for each in due], upsert=True)
+    await notifications.set_derived_each(ctx, [({"key": each.key}, _upsert(each)) for each in due], upsert=creates)
 
 
 def _upsert(due: DueNotification) -> list[Document]:
@@ -61,14 +61,19 @@ def _upsert(due: DueNotification) -> list[Document]:
     else:
         earliest = {"$add": ["$sentAt", round(due.interval.total_seconds() * 1000)]}
         changes, due_at = {"$not": [is_pending]}, {"$max": [due.due_at, earliest]}
-    created = {"_id": ObjectId(), "dueAt": due.due_at, "sendAt": due.due_at, "sentAt": None, "createdAt": now()}
-    branches = [
+    created: Document = {"_id": ObjectId(), "dueAt": due.due_at, "sendAt": due.due_at, "sentAt": None, "requests": 0}
+    created["createdAt"] = now()
+    branches: list[Document] = [
         {
             "case": {"$eq": [{"$type": "$dueAt"}, "missing"]},
             "then": {"$mergeObjects": ["$$ROOT", values, created]},
         },
         {"case": changes, "then": {"$mergeObjects": ["$$ROOT", values, {"dueAt": due_at, "sendAt": due_at}]}},
     ]
+    if due.interval is not None:
+        # A write, so that this transaction and one that is sending the notification do not pass each other by.
+        requests = {"requests": {"$add": [{"$ifNull": ["$requests", 0]}, 1]}}
+        branches.append({"case": True, "then": {"$mergeObjects": ["$$ROOT", requests]}})
     return [{"$replaceWith": {"$switch": {"branches": branches, "default": "$$ROOT"}}}]
 
 

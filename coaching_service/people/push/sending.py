@@ -57,12 +57,14 @@ class _Arguments(TypedDict):
     tries: NotRequired[int]
 
 
-async def enqueue(ctx: Context, message: PushMessage) -> None:
-    """Queue a message to every device of its recipient, in the caller's transaction.
+async def enqueue(ctx: Context, message: PushMessage) -> int:
+    """Queue a message to every device of its recipient, in the caller's transaction, and return their number.
 
     It is not sent if the client it is about is erased before, nor when it is pointless or two hours late.
     """
-    await _enqueue(ctx, await store.list_ids(ctx, message.recipient["_id"]), message, _LIFETIME)
+    ids = await store.list_ids(ctx, message.recipient["_id"])
+    await _enqueue(ctx, ids, message, _LIFETIME)
+    return len(ids)
 
 
 async def enqueue_test(ctx: Context) -> int:

@@ -131,6 +131,11 @@ async def list_owners(services: Services, company_ids: Sequence[ObjectId]) -> di
     return {owner["companyId"]: owner for owner in await store.list_owners(services, company_ids)}
 
 
+async def load_principal(ctx: Context, coach_id: ObjectId) -> Principal:
+    """Return a coach of the company as a principal, for background work. Raises NotFound if there is no such coach."""
+    return to_principal(await require_coach(ctx, coach_id), ctx.caller.company, "session", coach_id)
+
+
 # --- notifications ---------------------------------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
@@ -101,8 +102,12 @@ def _to_client(ctx: Context) -> Message:
 
 
 async def _to_coach(ctx: Context, customer_id: ObjectId, recipient: Recipient) -> Message | None:
-    """Return what to send to a coach; None if the company wants none, or the client has another trainer now."""
+    """Return what to send to a coach; None if the company wants none, the client has another trainer now, or the coach
+    may not view clients.
+    """
     if not (await account.get(ctx))["notifications"]["messages"] or await _find_coach(ctx, customer_id) != recipient:
+        return None
+    if CUSTOMERS.VIEW not in (await team.load_principal(ctx, recipient["_id"])).permissions:
         return None
     customer = await customers.get_visible(ctx, customer_id, _FIELDS)
     return Message(
