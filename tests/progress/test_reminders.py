@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from typing import Any
 
 import pytest
+import time_machine
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time
@@ -172,6 +173,35 @@ async def test_time_zone_of_the_client_moves_what_is_due(ana: Client) -> None:
     (await ana.session.patch("/customer/me", {"timezone": "America/Chicago"})).ok()
     assert await ana.at("12:00") == []
     assert len(await ana.at("13:00")) == 1
+
+
+async def test_time_that_has_passed_in_the_new_time_zone_is_too_late(ana: Client) -> None:
+    """It is neither sent at the time of the time zone that the client has left."""
+    await ana.plan(reminder("12:00"))
+    await ana.choose(workoutTime="12:30")
+    await ana.plan(task())
+    await renew_figures(ana.coach.ctx.services)
+    with time_machine.travel(at_local_time(ana.tomorrow, "09:00", ZONE).replace(tzinfo=UTC)):
+        client = await ana.coach.as_client(ana.customer)
+        (await client.patch("/customer/me", {"timezone": "Europe/Berlin"})).ok()
+        await renew_figures(ana.coach.ctx.services)
+    assert await ana.at("12:00") == []
+    assert await ana.at("12:30") == []
+
+
+async def test_check_in_is_announced_once_also_if_the_client_travels(ana: Client) -> None:
+    await ana.plan(form_of({"label": "How was it?", "type": "text"}))
+    assert len(await ana.at("09:00")) == 1
+    (await ana.session.patch("/customer/me", {"timezone": "America/Los_Angeles"})).ok()
+    assert len(await ana.at("13:00")) == 1
+
+
+async def test_event_says_only_what_was_sent(ana: Client) -> None:
+    """A client who has turned mail off, and has no device, is sent nothing."""
+    await ana.choose(reminders={"mail": False, "push": True})
+    await ana.plan(reminder())
+    assert await ana.at("12:00") == []
+    assert await ana.kinds() == []
 
 
 async def test_reminder_in_quiet_hours_is_sent_at_their_end_or_not_at_all(ana: Client) -> None:

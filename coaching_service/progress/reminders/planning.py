@@ -50,6 +50,8 @@ async def plan(ctx: Context, clients: Mapping[ObjectId, ClientDay]) -> None:
     ]
     earliest = now() - _GRACE
     await notifications.make_due(ctx, [each for each in due if each.due_at >= earliest])
+    # What is pending may be due at another time zone's time, or at one that was chosen before.
+    await notifications.correct(ctx, [each for each in due if each.due_at < earliest])
 
 
 def _is_near(block: AgendaBlock, client: ClientDay) -> bool:
@@ -67,8 +69,10 @@ def _list_due(block: AgendaBlock, timezone: str, workout_time: str | None) -> It
     if workout_time is not None and is_open_workout(block):
         yield _notification(block, timezone, "workouts", f"{client}:{day}", workout_time, {"date": day})
     if block["isOpenCheckIn"]:
-        due_at = max(at_local_time(date.fromisoformat(day), CHECK_INS_AT, timezone), block["createdAt"])
-        key = f"{client}:{day}:{due_at:%H:%M:%S}"
+        morning = at_local_time(date.fromisoformat(day), CHECK_INS_AT, timezone)
+        due_at = max(morning, block["createdAt"])
+        # The morning is the same in every time zone.
+        key = f"{client}:{day}:{CHECK_INS_AT if due_at == morning else f'{due_at:%H:%M:%S}'}"
         yield _notification(block, timezone, "checkIns", key, due_at, {"date": day, "wblockId": block["_id"]})
 
 
