@@ -7,6 +7,7 @@ in one transaction: a process that is killed leaves it to the next one, and noth
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial
@@ -114,22 +115,31 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
     message = None if moment is None else await sources[kind](ctx, notification)
     if isinstance(message, Later):
         await store.postpone(ctx, notification, message.at, due_at=message.at)
-    elif message is None:
+    elif message is None or not await _queue(ctx, notification, addressee, channels, message, push):
         await store.set_dropped(ctx, notification)
     else:
-        number = 0
-        if "mail" in channels and addressee.email is not None and not ctx.caller.company.holds_mail:
-            await _queue_mail(ctx, notification, addressee, addressee.email, message)
-            number += 1
-        if "push" in channels:
-            number += await push(ctx, _push_message(notification, addressee, message))
-        if not number:  # no address and no device
-            await store.set_dropped(ctx, notification)
-            return
         if message.event is not None:
             event = LoggedEvent("reminder.sent", notification["customerId"], {"kind": kind, **message.event})
             ctx.changes.events.append(event)
         await store.set_sent(ctx, notification, at)
+
+
+async def _queue(
+    ctx: Context,
+    notification: Notification,
+    addressee: Addressee,
+    channels: Sequence[str],
+    message: Message,
+    push: PushQueue,
+) -> int:
+    """Queue the mail and what is shown on devices; returns their number: 0 without an address and a device."""
+    number = 0
+    if "mail" in channels and addressee.email is not None and not ctx.caller.company.holds_mail:
+        await _queue_mail(ctx, notification, addressee, addressee.email, message)
+        number += 1
+    if "push" in channels:
+        number += await push(ctx, _push_message(notification, addressee, message))
+    return number
 
 
 def _find_channels(notification: Notification, addressee: Addressee) -> list[str]:
