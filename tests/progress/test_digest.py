@@ -69,6 +69,15 @@ async def test_digest_is_sent_once_and_only_if_somebody_needs_attention(coach: C
     (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
     await renew(coach)
     assert await digest.write_digest(coach.ctx, sent) is None
+    bo = await coach.create_customer("Bo")
+    (await coach.post(client_path(bo, "availability"), {"kind": "away", "from": "2026-01-01"})).ok(201)
+    await renew(coach)
+    assert await digest.write_digest(coach.ctx, sent) is None, "an absence needs no attention"
+    await client_who_hurts(coach, "Cleo")
+    await renew(coach)
+    message = await digest.write_digest(coach.ctx, sent)
+    assert message is not None
+    assert message.paragraphs[0] == "2 clients need your attention today."
 
 
 async def test_digest_has_the_clients_that_the_coach_sees(coach: CoachClient) -> None:

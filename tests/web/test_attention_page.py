@@ -201,3 +201,18 @@ async def test_filter_stays_in_the_parts_of_the_list(
     page = (await owner_page.get(following)).says("Client 4")
     assert "Client 1" not in page.text
     assert "Client 3" not in page.text
+
+
+async def test_absent_clients_are_counted_as_they_are_listed(coach: CoachClient, owner_page: Visitor) -> None:
+    """Those with other reasons first; of a filter too."""
+    today = str(coach.ctx.caller.today())
+    for name in ("Ana", "Bo"):
+        client = await coach.create_customer(name, groups=["Morning", name])
+        (await coach.post(client_path(client, "availability"), {"kind": "away", "from": today})).ok(201)
+    (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    await renew_figures(coach.ctx.services)
+    page = (await owner_page.get(ATTENTION)).ok().says("Ana", "Bo", "2 left")
+    assert options_of(page, "reason") == ["All", "Health notes (1)", "Away or ill (2)"]
+    assert options_of(page, "groups") == ["All", "Ana (1)", "Bo (1)", "Morning (2)"]
+    (await owner_page.get(f"{ATTENTION}?reason=unavailable")).ok().says("Ana", "Bo", "2 left")
+    page = (await owner_page.get(f"{ATTENTION}?reason=health_note")).ok().says("Bo", "1 left")

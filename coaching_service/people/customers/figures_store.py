@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -41,6 +42,9 @@ from coaching_service.people.customers.store import (
 
 # What clients that need attention are counted by: the field of each value, and the array that has it.
 ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "groups": (GROUPS, GROUPS)}
+
+# Listed after all others: no reason adds to the score.
+_ONLY_UNAVAILABLE: Filter = {SCORE: 0, REASON: UNAVAILABLE}
 
 # The time since when, or from which on, figures are due.
 LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
@@ -102,10 +106,9 @@ async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, l
         ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=_score_hint(where)
     )
     if len(clients) < limit:
-        unavailable: Filter = {SCORE: 0, REASON: UNAVAILABLE}
         clients += await customers.find(
             ctx,
-            {"$and": [where, condition, unavailable]},
+            {"$and": [where, condition, _ONLY_UNAVAILABLE]},
             sort=("_id",),
             limit=limit - len(clients),
             fields=ATTENTION_FIELDS,
@@ -133,18 +136,23 @@ async def find_inactive(ctx: Context, where: Filter, condition: Filter, since: d
 
 
 async def count_by_attention(ctx: Context, where: Filter, limit: int) -> int:
-    """Return how many clients of `where` need attention, counting no further than `limit`."""
-    return await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
+    """Return how many clients of `where` need attention or are unavailable, counting no further than `limit`."""
+    count = await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
+    if count < limit:
+        unavailable: Filter = {"$and": [where, _ONLY_UNAVAILABLE]}
+        count += await customers.count(ctx, unavailable, limit=limit - count, hint=UNAVAILABLE_INDEX)
+    return count
 
 
 async def count_attention_values(
     ctx: Context, where: Filter, conditions: Mapping[str, Filter], limit: int
 ) -> dict[str, dict[Any, int]]:
-    """Return how many clients of `where` that need attention have each reason, trainer and group.
+    """Return how many clients of `where` that need attention or are unavailable have each reason, trainer and group.
 
     `conditions` are filters by the names of ATTENTION_VALUES: each value is counted with the conditions of the others.
-    Only the `limit` most urgent clients are counted.
+    Only the `limit` most urgent clients are counted, and as many unavailable ones.
     """
+    unavailable: Filter = {"$and": [where, _ONLY_UNAVAILABLE]}
     facets = {
         name: [
             {
@@ -158,8 +166,12 @@ async def count_attention_values(
         for name, (field, array) in ATTENTION_VALUES.items()
     }
     stages: list[PipelineStage] = [{"$sort": {SCORE: -1, "_id": 1}}, {"$limit": limit}, {"$facet": facets}]
-    [counted] = await customers.aggregate(ctx, where | {SCORE: {"$gt": 0}}, *stages, hint=_score_hint(where))
-    return {name: {each["_id"]: each["count"] for each in counted[name]} for name in ATTENTION_VALUES}
+    counts: dict[str, Counter[Any]] = {name: Counter() for name in ATTENTION_VALUES}
+    for part, hint in ((where | {SCORE: {"$gt": 0}}, _score_hint(where)), (unavailable, UNAVAILABLE_INDEX)):
+        [counted] = await customers.aggregate(ctx, part, *stages, hint=hint)
+        for name, counter in counts.items():
+            counter.update({each["_id"]: each["count"] for each in counted[name]})
+    return {name: dict(counter) for name, counter in counts.items()}
 
 
 def _score_hint(where: Filter) -> str:

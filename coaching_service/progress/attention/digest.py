@@ -86,7 +86,7 @@ async def write_digest(ctx: Context, notification: Notification) -> Message | No
     clients = (await derived_figures.list_attention(seen, limit=_SHOWN))["docs"]
     reasons = {client["_id"]: _describe(seen, client) for client in clients}
     shown = [client for client in clients if reasons[client["_id"]]]
-    if not shown:
+    if not any(client["attention"]["score"] for client in shown):
         return None
     number = await derived_figures.count_attention(seen) - len(clients) + len(shown)
     need = "1 client needs" if number == 1 else f"{number} clients need"
