@@ -59,6 +59,8 @@ def test_every_declared_event_has_a_subscriber() -> None:
         assembled
         == declared
         == {
+            "AvailabilityChanged",
+            "CoachNotificationsChanged",
             "CoachRemoved",
             "CompanyDeleted",
             "CompanyResumed",
@@ -82,6 +84,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "ResponseReplayed",
             "RestorationPlanned",
             "ScheduleChanged",
+            "SessionsEnded",
             "SignInEmailChanged",
         }
     )

@@ -90,7 +90,7 @@ async def test_a_change_overtakes_the_backlog_of_the_day(alone: Services) -> Non
 
 
 def test_renewals_have_places_of_their_own() -> None:
-    assert features.JOB_PLACES == {"send_mail": 4, "renew_changed_figures": 2}
+    assert features.JOB_PLACES == {"send_mail": 4, "send_push": 64, "renew_changed_figures": 2}
     assert {"renew_compliance", "renew_changed_figures", "renew_daily_figures"} <= set(features.STEPS)
     assert "renew_compliance" in features.STANDING_JOBS
 
