@@ -112,6 +112,14 @@ async def test_an_export_has_no_secrets_and_no_data_of_others(coach: CoachClient
     assert {entry["name"] for entry in manifest["entries"]} == entries.keys() - {"manifest.json"}
 
 
+async def test_an_export_has_the_settings_of_coaches(coach: CoachClient) -> None:
+    session = await coach.interactive()
+    (await session.patch("/me", {"notifications": {"digest": {"mail": False}, "digestHour": 9}})).ok()
+    (owner,) = [json.loads(line) for line in (await export(coach))["coaches.jsonl"].splitlines()]
+    assert owner["notifications"] == (await coach.get("/me")).ok()["notifications"]
+    assert owner["notifications"]["digest"] == {"mail": False, "push": True}
+
+
 async def test_an_export_has_activity_and_history_to_read_and_an_import_leaves_them_out(
     coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
 ) -> None:

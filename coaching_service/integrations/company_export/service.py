@@ -121,8 +121,10 @@ async def _account(ctx: Context) -> dict[str, Any]:
 
 
 async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
+    settings = await team.list_notifications(ctx)
     for coach in await team.list_coaches(ctx):
-        yield {name: value for name, value in coach.items() if name in _COACH_FIELDS}
+        fields = {name: value for name, value in coach.items() if name in _COACH_FIELDS}
+        yield {**fields, "notifications": settings[coach["_id"]]}
 
 
 async def _records(
