@@ -60,3 +60,31 @@ async def test_assistant_changes_a_period(coach: CoachClient, mcp: McpHttpClient
     tool_error(wrong, "until must not be combined with kind back")
     text = (await mcp.call("get_customer", **about))["content"][0]["text"]
     assert f"Availability: injured {day(coach, -1)} to {day(coach, 5)}" in text
+
+
+async def test_assistant_does_not_replace_another_period(coach: CoachClient, mcp: McpHttpClient) -> None:
+    """Neither what was before, nor what is to come."""
+    ana = await coach.create_customer()
+    path, about = client_path(ana, "availability"), {"customerId": ana["_id"]}
+    for kind, first, until in (("limited", -3, 2), ("away", 20, 25)):
+        (await coach.post(path, {"kind": kind, "from": day(coach, first), "until": day(coach, until)})).ok(201)
+    before = (await coach.get(path)).ok()
+    for period in (
+        {"kind": "ill", "until": day(coach, 4)},
+        {"kind": "ill", "startDate": day(coach, 1), "until": day(coach, 4)},
+        {"kind": "injured", "startDate": day(coach, 18), "until": day(coach, 22)},
+        {"kind": "away", "startDate": day(coach, 5)},
+    ):
+        tool_error(await mcp.call("set_availability", **about, **period), "periods must not overlap")
+    assert (await coach.get(path)).ok() == before
+    tool_change(await mcp.call("set_availability", **about, kind="limited", until=day(coach, -1)))
+    tool_change(await mcp.call("set_availability", **about, kind="ill", until=day(coach, 4)))
+    tool_change(
+        await mcp.call("set_availability", **about, kind="away", startDate=day(coach, 19), until=day(coach, 22))
+    )
+    listed = [(each["kind"], each["from"], each["until"]) for each in (await coach.get(path)).ok()]
+    assert listed == [
+        ("limited", day(coach, -3), day(coach, -1)),
+        ("ill", day(coach, 0), day(coach, 4)),
+        ("away", day(coach, 19), day(coach, 22)),
+    ]

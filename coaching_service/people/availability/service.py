@@ -13,7 +13,7 @@ from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import store
-from coaching_service.people.availability.absences import Absences
+from coaching_service.people.availability.absences import Absences, includes
 from coaching_service.people.availability.events import AvailabilityChanged
 from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
 from coaching_service.people.customers import activity_dates
@@ -126,17 +126,26 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> A
 
 @transactional
 async def put(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> tuple[Availability | None, Availability]:
-    """Add a period of a client, or change the one that it overlaps; returns that one before, and the period.
+    """Add a period of a client, or change the one that it corrects; returns that one before, and the period.
 
-    A note stays unless there is a new one. Raises what `update` raises, Conflict if it overlaps several.
+    It corrects a period that begins on the same day, or overlaps it and is of the same kind; one without an end does
+    not correct what is to come. A note stays unless there is a new one. Raises what `update` raises, Conflict if it
+    overlaps another period.
     """
     await activity_dates.lock_active(ctx, customer_id)
     overlapping = await store.find_between(ctx, [customer_id], new["from"], new["until"])
-    if len(overlapping) != 1:
+    if len(overlapping) != 1 or not _corrects(new, overlapping[0]):
         return None, await create(ctx, customer_id, new)
     [before] = overlapping
     fields = {name: value for name, value in new.items() if name != "note" or value is not None}
     return before, await update(ctx, customer_id, before["_id"], cast("AvailabilityChange", fields))
+
+
+def _corrects(new: NewAvailability, period: Availability) -> bool:
+    """Return whether a period that overlaps another one is meant to change it."""
+    if new["from"] == period["from"]:
+        return True
+    return new["kind"] == period["kind"] and (new["until"] is not None or includes(period, new["from"]))
 
 
 @transactional

@@ -19,7 +19,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.absences import is_absence
+from coaching_service.people.availability.absences import LIMITED, includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
 from coaching_service.people.availability.texts import write_period
 from coaching_service.people.customers import service as customers
@@ -84,11 +84,10 @@ async def set_availability(
     today = await customers.get_local_date(ctx, customer_id)
     if kind == _BACK:
         return await _resume(ctx, customer_id, today, start_date or str(today), planned)
-    current = await availability.find_present_or_next(ctx, customer_id, today)
-    begun = current["from"] if current is not None and current["from"] <= str(today) else str(today)
+    why = cast("AvailabilityKind", kind)
     new: NewAvailability = {
-        "kind": cast("AvailabilityKind", kind),
-        "from": start_date or begun,
+        "kind": why,
+        "from": start_date or await _find_beginning(ctx, customer_id, today, why),
         "until": until,
         "note": note,
     }
@@ -100,6 +99,14 @@ async def set_availability(
         {"customerId": customer_id, "availabilityId": period["_id"]},
         find_reasons(today=today, dates=days, days=MAX_DAYS + 1 if period["until"] is None else count_span(days)),
     )
+
+
+async def _find_beginning(ctx: Context, customer_id: ObjectId, today: date, kind: AvailabilityKind) -> str:
+    """Return when the present period began, if another kind may take its place; else today's date."""
+    current = await availability.find_present_or_next(ctx, customer_id, today)
+    if current is None or not includes(current, str(today)) or (kind == LIMITED) == is_absence(current):
+        return str(today)
+    return current["from"]
 
 
 async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None) -> Written:
