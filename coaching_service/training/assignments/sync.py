@@ -129,8 +129,11 @@ async def select_clients(
         known = await store.find_of_program(ctx, program_id, assignment_ids)
         if len(known) < len(set(assignment_ids)):
             raise NotFound("program assignment")
-        for customer_id in {assignment["customerId"] for assignment in known}:
-            await customers.get_visible(ctx, customer_id)
+        client_ids = list({assignment["customerId"] for assignment in known})
+        accessible = await bulk.find_accessible(ctx, client_ids)
+        for customer_id in client_ids:
+            if not accessible.get(customer_id):
+                await customers.get_visible(ctx, customer_id)  # raises why not
     by_client: defaultdict[ObjectId, list[ObjectId]] = defaultdict(list)
     for each in await _list_running(ctx, program_id):
         if assignment_ids is None or each.assignment["_id"] in assignment_ids:

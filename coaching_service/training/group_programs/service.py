@@ -46,19 +46,23 @@ class _Programs:
 
 async def list_all(ctx: Context) -> list[GroupProgram]:
     """Return the groups with a program, by name."""
-    return [await _present(ctx, group) for group in await store.find_all(ctx)]
+    return await _present(ctx, await store.find_all(ctx))
 
 
 async def get(ctx: Context, name: str) -> GroupProgram:
     """Return the program of a group. Raises NotFound if it has none."""
-    if not (groups := await store.find_named(ctx, [name])):
+    if not (groups := await _present(ctx, await store.find_named(ctx, [name]))):
         raise NotFound("group program")
-    return await _present(ctx, groups[0])
+    return groups[0]
 
 
-async def _present(ctx: Context, group: StoredGroupProgram) -> GroupProgram:
-    program = await programs.require(ctx, group["programId"])
-    return {**take(GroupProgramContent, group), "programName": program["name"]}
+async def _present(ctx: Context, groups: Sequence[StoredGroupProgram]) -> list[GroupProgram]:
+    names = await programs.get_names(ctx, [group["programId"] for group in groups])
+    return [
+        {**take(GroupProgramContent, group), "programName": names[group["programId"]]}
+        for group in groups
+        if group["programId"] in names
+    ]
 
 
 async def have_program(ctx: Context, names: Sequence[str]) -> bool:

@@ -136,6 +136,11 @@ async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     return program
 
 
+async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the names of the company's programs among `ids`."""
+    return {program["_id"]: program["name"] for program in await store.find_names(ctx, ids)}
+
+
 async def get(ctx: Context, program_id: ObjectId) -> Program:
     """Return a program. Raises NotFound."""
     return await _present_one(ctx, await store.find_one(ctx, program_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -106,6 +106,11 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
 async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
     """Return the name of the program, or None."""
     return await programs.find_one(ctx, {"_id": program_id}, ("name",))
+
+
+async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ProgramName]:
+    """Return the names of the company's programs among `ids`."""
+    return await programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=_BY_ID)
 
 
 async def create(ctx: Context, program: ProgramInput) -> StoredProgram:
