@@ -91,6 +91,28 @@ async def test_an_archive_that_is_no_export_or_of_another_version_is_refused(
     assert (await failure(target, make_zip({**entries, "account.json": broken})))["entry"] == "account.json"
 
 
+@pytest.mark.parametrize(
+    ("chosen", "field"),
+    [
+        ({"workoutTime": "7"}, "notifications.workoutTime"),
+        ({"messages": True, "quietFrom": "99:99", "quietTo": "07:00"}, "notifications.quietFrom"),
+        ({"digestHour": 99}, "notifications.digestHour"),
+        ({"messages": None}, "notifications.messages"),
+        ({"reminders": {"mail": "x"}}, "notifications.reminders"),
+    ],
+)
+async def test_settings_of_notifications_are_validated(
+    coach: CoachClient, target: CoachClient, chosen: dict[str, Any], field: str
+) -> None:
+    """Otherwise one client keeps the figures and reminders of a company from being computed."""
+    await coach.create_customer()
+    entries = await export(coach)
+    (client,) = records(entries, "customers")
+    client["notifications"] = chosen
+    [(_, found)] = await problems(target, with_records(entries, "customers", client))
+    assert found is not None and found.startswith(field)
+
+
 async def test_an_entry_that_inflates_too_much_is_refused(
     target: CoachClient, entries: Entries, monkeypatch: pytest.MonkeyPatch
 ) -> None:

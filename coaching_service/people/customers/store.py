@@ -11,6 +11,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
+from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
@@ -27,6 +28,7 @@ from coaching_service.people.customers.models import (
     NewCustomerDocument,
     ProfilePhoto,
 )
+from coaching_service.people.notification_settings.models import NotificationSettings
 
 ARCHIVED = "customerRoleData.isArchived"
 GROUPS = "customerRoleData.groups"
@@ -143,6 +145,7 @@ customers = Documents[Customer](
             "customerRoleData.groups": Text(max_length=100),
             "customerRoleData.lastWorkoutDate": Date(),
             "customerRoleData.lastTrainedDate": Date(),
+            **{f"notifications.{name}": check for name, check in checks_of(NotificationSettings).items()},
         },
         optional_references={TRAINER: "coaches"},
         files=FileRule(IMAGE_TYPES, "photo"),
