@@ -24,8 +24,7 @@ from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.units import unit_id
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import creation
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import creation, profile_photos
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
@@ -211,7 +210,7 @@ async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, 
     document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
     document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
     await creation.add_many(ctx, [document])
-    await customers.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
+    await profile_photos.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
 
 
 async def _record_measurements(ctx: Context, customer_id: ObjectId, client: Client, today: date) -> None:

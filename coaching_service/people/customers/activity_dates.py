@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import service, store
+from coaching_service.people.customers import locks_store, service
 
 
 async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
@@ -14,7 +14,7 @@ async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
     In both cases it serialises transactions as `lock` does. Raises NotFound if there is no such client.
     """
     if _is_action_of_client(ctx, customer_id):
-        await store.set_last_activity(ctx, customer_id)
+        await locks_store.set_last_activity(ctx, customer_id)
     else:
         await service.lock_and_mark_figures(ctx, customer_id)
 
@@ -26,7 +26,7 @@ async def lock_active(ctx: Context, customer_id: ObjectId) -> None:
     """
     if not _is_action_of_client(ctx, customer_id):
         await service.authorize_and_lock(ctx, customer_id)
-    elif not await store.set_last_activity_and_lock(ctx, customer_id):
+    elif not await locks_store.set_last_activity_and_lock(ctx, customer_id):
         raise NotFound("customer")
 
 
@@ -35,7 +35,7 @@ async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | 
 
     Raises NotFound if there is no such client.
     """
-    if not await store.set_last_workout_date(ctx, customer_id, day):
+    if not await locks_store.set_last_workout_date(ctx, customer_id, day):
         raise NotFound("customer")
 
 
@@ -44,7 +44,7 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
 
     Locks the client as `lock` does. Raises NotFound if there is no such client.
     """
-    if not await store.extend_last_workout_date(ctx, customer_id, day):
+    if not await locks_store.extend_last_workout_date(ctx, customer_id, day):
         raise NotFound("customer")
 
 

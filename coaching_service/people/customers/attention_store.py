@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import attention_events
-from coaching_service.people.customers.store import BY_ID, REASONS, SCORE, customers, mark_figures_due
+from coaching_service.people.customers.locks_store import mark_figures_due
+from coaching_service.people.customers.store import BY_ID, REASONS, SCORE, customers
 
 
 async def follow_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.core.pagination import CursorPage
-from coaching_service.people.customers import figures_store, listing, service, store
+from coaching_service.people.customers import figures_store, listing, locks_store, service, store
 from coaching_service.people.customers.models import (
     Attention,
     AttentionCounts,
@@ -176,7 +176,7 @@ async def store_figures(
     await figures_store.set_figures(ctx, figures, valid_until, attention or {}, marks)
 
 
-mark_due = store.mark_figures_due
+mark_due = locks_store.mark_figures_due
 
 
 mark_all_due = figures_store.mark_figures_due_after

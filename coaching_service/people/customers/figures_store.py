@@ -12,6 +12,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
+from coaching_service.people.customers.locks_store import mark
 from coaching_service.people.customers.models import Attention, Customer, FigureLane, FigureMark
 from coaching_service.people.customers.store import (
     ARCHIVED,
@@ -36,7 +37,6 @@ from coaching_service.people.customers.store import (
     UNAVAILABLE,
     UNAVAILABLE_INDEX,
     customers,
-    mark,
     rate_field,
 )
 

@@ -16,7 +16,7 @@ from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.people.customers import batch, creation, listing, models, service
+from coaching_service.people.customers import batch, creation, listing, models, profile_photos, service
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
     Customer,
@@ -189,7 +189,7 @@ async def set_profile_photo(
 
     Without a file nothing changes.
     """
-    return await service.set_profile_photo(ctx, customer_id, file, body.get("version"))
+    return await profile_photos.set_profile_photo(ctx, customer_id, file, body.get("version"))
 
 
 @routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE))

@@ -6,10 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, cast
 
-from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage, now, version_conflict
-from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import (
@@ -19,7 +17,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import attention_store, list_store, store
+from coaching_service.people.customers import attention_store, list_store, locks_store, store
 from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
 from coaching_service.people.customers.models import (
@@ -30,7 +28,6 @@ from coaching_service.people.customers.models import (
     CustomerNotifications,
     CustomerProfile,
     CustomerReference,
-    ProfilePhoto,
 )
 from coaching_service.people.customers.own_models import OwnDetails
 from coaching_service.people.notification_settings import service as notification_settings
@@ -205,15 +202,6 @@ def profile_photo_url(ctx: Context, customer: Customer) -> str | None:
     return file_url(ctx.services, photo["fileId"]) if photo else None
 
 
-async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
-    """Return the signed links to the thumbnails of the profile photos of clients that have one, by client.
-
-    Access is not checked.
-    """
-    photos = {client["_id"]: client["profilePhoto"] for client in await store.find_with_photo(ctx, ids)}
-    return {client: file_url(ctx.services, photo["thumbnailId"]) for client, photo in photos.items() if photo}
-
-
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
@@ -278,7 +266,7 @@ async def _rewrite(
     if customer is None:
         raise NotFound("customer")
     if "timezone" in change or "notifications" in change:
-        await store.mark_figures_due(ctx, [customer_id])
+        await locks_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
         moved = GroupsChange.between(customer_id, groups, customer["customerRoleData"]["groups"])
         await ctx.publish(GroupsChanged([moved]))
@@ -313,30 +301,8 @@ async def request_erasure(ctx: Context) -> datetime:
     )
     if customer is None:
         raise NotFound("customer")
-    await store.mark_figures_due(ctx, [ctx.caller.id])
+    await locks_store.mark_figures_due(ctx, [ctx.caller.id])
     return (await get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",)))["erasureRequestedAt"]
-
-
-@transactional
-async def set_profile_photo(
-    ctx: Context, customer_id: ObjectId, file: StoredFile | None, version: int | None = None
-) -> CustomerProfile:
-    """Replace a client's profile photo and return the client; without a file nothing changes.
-
-    Raises Conflict if the client has changed since `version`, and what get_visible raises.
-    """
-    previous = await get_visible(ctx, customer_id, ("version", store.TRAINER, "profilePhoto"))
-    if version is not None and previous["version"] != version:
-        raise version_conflict()
-    if file is None:
-        return await get(ctx, customer_id)
-    photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
-    customer = await store.set_profile_photo(ctx, customer_id, photo)
-    if customer is None:
-        raise NotFound("customer")
-    if replaced := previous.get("profilePhoto"):
-        await files.discard(ctx, [file_id for file_id in (replaced["fileId"], replaced["thumbnailId"]) if file_id])
-    return to_response(ctx, customer)
 
 
 @transactional
@@ -371,13 +337,13 @@ list_ids_after = store.find_ids_after
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
-    if not await store.lock_and_mark_figures(ctx, customer_id):
+    if not await locks_store.lock_and_mark_figures(ctx, customer_id):
         raise NotFound("customer")
 
 
 async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Lock several clients that the transaction has not locked yet, as `lock`. Raises what get_visible raises."""
-    locked = await store.lock_all(ctx, ids)
+    locked = await locks_store.lock_all(ctx, ids)
     if len(locked) < len(ids):
         raise NotFound("customer")
     for customer in locked:
@@ -386,12 +352,12 @@ async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 async def set_loads_in(ctx: Context, customer_id: ObjectId, load_unit: str) -> None:
     """Store that the loads of a client are in a unit now, in the transaction that has locked the client."""
-    await store.set_loads_in(ctx, {"_id": customer_id}, load_unit)
+    await locks_store.set_loads_in(ctx, {"_id": customer_id}, load_unit)
 
 
 async def set_all_loads_in(ctx: Context, load_unit: str) -> None:
     """Store that the loads of all clients are in a unit now, in the caller's transaction."""
-    await store.set_loads_in(ctx, {}, load_unit)
+    await locks_store.set_loads_in(ctx, {}, load_unit)
 
 
 async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
@@ -407,7 +373,7 @@ async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
     if ctx.caller.only_customer_id not in (None, customer_id):
         raise NotFound("customer")
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
-    if await store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
+    if await locks_store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
         return
     if trainer is not None:
         await get_visible(ctx, customer_id)

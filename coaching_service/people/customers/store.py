@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
@@ -16,7 +16,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Text
-from coaching_service.people.account import service as account
 from coaching_service.people.customers import counters
 from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.models import (
@@ -37,7 +36,6 @@ ORDER = ("sortName", "sortSurname", "_id")
 PRIVATE_ORDER = ORDER[:2]
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
 LAST_WORKOUT = "customerRoleData.lastWorkoutDate"
-_LOCKED = (TRAINER, LAST_WORKOUT, "loadsIn")  # what is read with a lock
 SCORE = "attention.score"
 REASONS = "attention.reasons"
 REASON = f"{REASONS}.type"
@@ -338,105 +336,8 @@ async def count_restored(ctx: Context, before: Sequence[Customer], after: Sequen
     await counters.count_changed(ctx, *roles)
 
 
-# --- derived fields --------------------------------------------------------------------------------------------------
-
-
-async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
-    """Set the time of a client's latest action to now."""
-    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
-
-
 async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
     """Return the next clients of the company after the client `last`, archived ones included, for background jobs."""
     where: Filter = {} if last is None else {"_id": {"$gt": last}}
     page = await customers.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
     return [customer["_id"] for customer in page]
-
-
-async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
-    """Write to the client, so that concurrent transactions conflict; returns whether there is such a client.
-
-    With `trainer`, only one who is assigned to this coach. Once in a transaction is enough. The same write marks the
-    client's figures as due, as `mark_figures_due` does.
-    """
-    if (locked := _locked(ctx).get(customer_id)) is not None:
-        return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
-    is_assigned = {} if trainer is None else {TRAINER: trainer}
-    return await _write_and_lock(ctx, customer_id, {}, is_assigned)
-
-
-async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
-    """Lock several clients that the transaction has not locked yet; returns existing ones, each with the trainer."""
-    where: Filter = {"_id": {"$in": list(ids)}}
-    await customers.set_derived(ctx, where, mark())
-    locked = await customers.find(ctx, where, fields=_LOCKED, hint=BY_ID)
-    for customer in locked:
-        _remember_lock(ctx, customer)
-    return locked
-
-
-async def set_last_activity_and_lock(ctx: Context, customer_id: ObjectId) -> bool:
-    """Set the time of a client's latest action to now, and lock the client; returns whether there is such a client."""
-    return await _write_and_lock(ctx, customer_id, {"$set": {"lastActivityDate": now()}})
-
-
-async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
-    """Set the last scheduled date and lock the client; returns whether there is such a client."""
-    locked = _locked(ctx).get(customer_id)
-    if locked is not None and locked["customerRoleData"]["lastWorkoutDate"] == day:
-        return True
-    return await _write_and_lock(ctx, customer_id, {"$set": {LAST_WORKOUT: day}})
-
-
-async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> bool:
-    """Set the last scheduled date unless it is later, and lock the client; returns whether there is such a client."""
-    locked = _locked(ctx).get(customer_id)
-    if locked is not None and (locked["customerRoleData"]["lastWorkoutDate"] or "") >= day:
-        return True
-    return await _write_and_lock(ctx, customer_id, {"$max": {LAST_WORKOUT: day}})
-
-
-async def _write_and_lock(
-    ctx: Context, customer_id: ObjectId, operators: Document, condition: Filter | None = None
-) -> bool:
-    """Write to the client, if it meets the condition, as `lock` does, together with derived fields.
-
-    Raises Conflict if the client's loads have been converted to another unit since the request began.
-    """
-    where = {"_id": customer_id} | (condition or {})
-    locked = await customers.set_derived_and_read(ctx, where, operators | mark(), _LOCKED)
-    if locked is None:
-        return False
-    _remember_lock(ctx, locked)
-    return True
-
-
-def _remember_lock(ctx: Context, locked: Customer) -> None:
-    if locked.get("loadsIn", ctx.caller.company.load_unit) != ctx.caller.company.load_unit:
-        raise account.load_unit_changed()
-    _locked(ctx)[locked["_id"]] = locked
-
-
-def _locked(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
-    """Return the clients that the transaction has locked, each with its trainer and the last scheduled date."""
-    return ctx.recorder.locked if ctx.recorder is not None else {}
-
-
-async def set_loads_in(ctx: Context, where: Filter, load_unit: str) -> None:
-    """Store in which unit the loads of clients are, in the caller's transaction."""
-    await customers.set_derived(ctx, where, {"$set": {"loadsIn": load_unit}})
-
-
-async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
-    """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
-    if others := set(ids) - _locked(ctx).keys():
-        await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
-
-
-def mark() -> Document:
-    """Return the update that makes the derived figures of clients invalid from now on.
-
-    It counts the marks: figures that are computed in the meantime are not stored. The time of an earlier mark stays: a
-    changed one would make MongoDB compute the keys of all indexes of clients.
-    """
-    return {"$min": {"figuresChangedAt": now()}, "$inc": {"scheduleChanges": 1}}

@@ -9,7 +9,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.http.downloads import Download
-from coaching_service.people.customers import activity_dates
+from coaching_service.people.customers import activity_dates, profile_photos
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.customers.own_models import OwnDetails
@@ -46,7 +46,7 @@ async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int 
 
     Raises Conflict if the profile has changed since `version`, NotFound if the client has been deleted.
     """
-    await customers.set_profile_photo(ctx, ctx.caller.id, file, version)
+    await profile_photos.set_profile_photo(ctx, ctx.caller.id, file, version)
     if file is not None:
         await activity_dates.record_activity(ctx, ctx.caller.id)
     return await get(ctx)

@@ -24,8 +24,6 @@ from coaching_service.training.workouts.blocks.models import (
     BlockDate,
     BlockFields,
     DayBlock,
-    ImportedSession,
-    KnownSession,
     StoredBlock,
 )
 from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
@@ -80,8 +78,6 @@ blocks = Documents[StoredBlock](
 
 BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
 _BY_EXTERNAL_ID = blocks.index_name("externalId")
-_BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
-_BY_IMPORT = blocks.index_name("source.importId", "_id")
 _BY_UPDATE = blocks.index_name("customerId", UPDATED)
 
 
@@ -232,43 +228,12 @@ async def create(ctx: Context, block: BlockContent, position: int) -> StoredBloc
 
 async def create_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
     """Store new blocks; blocks of one day are in the order given, after the position `after`."""
-    return await blocks.insert_many(ctx, _with_positions(new_blocks, after))
-
-
-async def create_imported(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
-    """Store new blocks that an import reports together: without a record in the change log of each."""
-    return await blocks.insert_many(ctx, _with_positions(new_blocks, 0), recorded=False)
-
-
-async def find_logged_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
-    """Return the blocks with logged sets of a client on some dates."""
-    where: Filter = {"customerId": customer_id, "date": {"$in": list(dates)}, "items.customerSets.0": {"$exists": True}}
-    fields = ("date", "name", "startTime", "fingerprint", "items.exerciseId", "items.type", "items.customerSets")
-    return cast("list[KnownSession]", await blocks.find(ctx, where, fields=fields, hint=_BY_DATE))
-
-
-async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
-    """Return at most `limit` blocks of an import after an identifier, in order."""
-    where: Filter = {"source.importId": import_id} | ({} if after is None else {"_id": {"$gt": after}})
-    fields = ("customerId", "date", "version", "items.type", "items.customerSets.index")
-    listed = await blocks.find(ctx, where, sort=("_id",), limit=limit, fields=fields, hint=_BY_IMPORT)
-    return cast("list[ImportedSession]", listed)
-
-
-async def find_imported_whole(ctx: Context, import_id: ObjectId) -> list[StoredBlock]:
-    """Return the blocks of an import with all fields, in order."""
-    return await blocks.find(ctx, {"source.importId": import_id}, sort=("_id",), hint=_BY_IMPORT)
-
-
-async def delete_imported(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
-    """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
-    where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}
-    return await blocks.delete_many(ctx, where, recorded=False)
+    return await blocks.insert_many(ctx, with_positions(new_blocks, after))
 
 
 def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
     """Return what `insert_many` would return, and store nothing."""
-    return blocks.preview_many(ctx, _with_positions(new_blocks, 0))
+    return blocks.preview_many(ctx, with_positions(new_blocks, 0))
 
 
 def next_positions(count: int, after: int) -> list[int]:
@@ -277,7 +242,8 @@ def next_positions(count: int, after: int) -> list[int]:
     return list(range(first, first + count))
 
 
-def _with_positions(new_blocks: Sequence[BlockContent], after: int) -> list[dict[str, Any]]:
+def with_positions(new_blocks: Sequence[BlockContent], after: int) -> list[dict[str, Any]]:
+    """Return new blocks with their totals, and their positions after the position `after`, in order."""
     positions = next_positions(len(new_blocks), after)
     return [
         {**block, "done": summarize_block(block["items"]), "position": position}

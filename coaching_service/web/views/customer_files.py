@@ -14,7 +14,7 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Integer, Text
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import profile_photos
 from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
@@ -142,5 +142,5 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
 async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
     """Set or replace the client's profile photo."""
     del form
-    await customers.set_profile_photo(ctx, customer_id, file)
+    await profile_photos.set_profile_photo(ctx, customer_id, file)
     return Redirect(customer_path(customer_id, "/details"), "Photo saved.")

@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import service as customers
+from coaching_service.people.customers import profile_photos
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
@@ -58,7 +58,7 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
         ctx,
         compliance.get_recent_days(ctx, today_of, _DAYS),
         conversation.count_unread(ctx, ids),
-        customers.find_portraits(ctx, ids),
+        profile_photos.find_portraits(ctx, ids),
         describe_present(ctx, today_of),
     )
     unread_of = {each["_id"]: each["count"] for each in unread}

@@ -9,7 +9,7 @@ from typing import TypedDict, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts import store
+from coaching_service.training.workouts import imported_store, store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import (
     BlockContent,
@@ -61,23 +61,23 @@ async def add_sessions(
         {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
     ]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], calendar)
-    return await store.create_imported(ctx, blocks)
+    return await imported_store.create_imported(ctx, blocks)
 
 
 async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
     """Return the blocks with logged sets that a client has on some dates."""
-    return await store.find_logged_on(ctx, customer_id, dates)
+    return await imported_store.find_logged_on(ctx, customer_id, dates)
 
 
 async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
     """Return at most `limit` sessions of an import after an identifier, in order."""
-    return await store.find_imported(ctx, import_id, after, limit)
+    return await imported_store.find_imported(ctx, import_id, after, limit)
 
 
 async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
     """Return the sessions that an import has stored in the caller's transaction, as a change of each would be."""
     recorder = ChangeRecorder()
-    recorder.add_created(store.blocks, await store.find_imported_whole(ctx, import_id))
+    recorder.add_created(store.blocks, await imported_store.find_imported_whole(ctx, import_id))
     return list(recorder.documents.values())
 
 
@@ -86,7 +86,7 @@ async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[Obje
 
     Neither the change log nor events have them.
     """
-    return await store.delete_imported(ctx, import_id, ids)
+    return await imported_store.delete_imported(ctx, import_id, ids)
 
 
 def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:
