@@ -315,7 +315,7 @@ async def test_imports_are_in_the_history_and_send_nothing(coach: CoachClient, n
 
     change = await target.ctx.db["changes"].find_one({"companyId": target.ctx.company_id})
     assert change is not None
-    assert (change["operation"], change["undoable"], change["actor"]["type"]) == ("importCompany", False, "coach")
+    assert (change["operation"], change["undoable"], change["actor"]["type"]) == ("importCompany", False, "key")
     of_target = {"companyId": target.ctx.company_id}
     assert await target.ctx.db["jobs"].count_documents({**of_target, "kind": "send_mail"}) == 0
     files = await target.ctx.db["fs.files"].count_documents({"companyId": target.ctx.company_id})
