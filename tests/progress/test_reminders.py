@@ -17,6 +17,8 @@ from coaching_service.core.dates import at_local_time
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.worker import run_due
+from coaching_service.progress.reminders import planning
+from coaching_service.progress.reminders.planning import ClientDay
 from coaching_service.settings import Settings
 from tests.support.check_ins import check_in, form
 from tests.support.client import CoachClient
@@ -250,6 +252,18 @@ async def test_check_in_of_the_day_is_due_in_the_morning_until_it_is_answered(an
     [sent] = await ana.at("09:00")
     assert "check-in" in sent["Subject"].lower()
     assert await ana.kinds() == ["checkIns"]
+
+
+@pytest.mark.parametrize(("clock", "number"), [("10:30", 1), ("11:30", 0)])
+async def test_check_in_is_announced_up_to_two_hours_late(ana: Client, clock: str, number: int) -> None:
+    """It was added while no process was running, or moved to this day."""
+    await ana.plan(form_of({"label": "How was it?", "type": "text"}), reminder("09:00"))
+    await renew_figures(ana.coach.ctx.services)
+    await ana.coach.ctx.db["notifications"].delete_many({"customerId": ana.id})
+    with time_machine.travel(at_local_time(ana.tomorrow, clock, ZONE).replace(tzinfo=UTC)):
+        await planning.plan(ana.coach.ctx, {ana.id: ClientDay(ana.tomorrow, ZONE)})
+    assert await count_pending(ana.coach.ctx, ana.customer["_id"]) == number
+    assert len(await ana.at(clock)) == number
 
 
 async def test_answered_check_in_is_not_due(ana: Client) -> None:

@@ -24,8 +24,9 @@ from coaching_service.training.workouts.reports.models import AgendaBlock
 
 CHECK_INS_AT = "09:00"
 _DAY = timedelta(days=1)
-# What is scheduled for a time that was over long before is not due.
+# What is scheduled for a time that was over long before is not due; a check-in is as long as it is sent.
 _GRACE = timedelta(minutes=5)
+_GRACE_OF_CHECK_INS = timedelta(hours=2)
 
 
 class ClientDay(NamedTuple):
@@ -48,10 +49,14 @@ async def plan(ctx: Context, clients: Mapping[ObjectId, ClientDay]) -> None:
         if _is_near(block, client := clients[block["customerId"]]) and block["customerId"] in settings
         for each in _list_due(block, client.timezone, settings[block["customerId"]]["workoutTime"])
     ]
-    earliest = now() - _GRACE
-    await notifications.make_due(ctx, [each for each in due if each.due_at >= earliest])
+    at = now()
+    await notifications.make_due(ctx, [each for each in due if not _is_over(each, at)])
     # What is pending may be due at another time zone's time, or at one that was chosen before.
-    await notifications.correct(ctx, [each for each in due if each.due_at < earliest])
+    await notifications.correct(ctx, [each for each in due if _is_over(each, at)])
+
+
+def _is_over(due: DueNotification, at: datetime) -> bool:
+    return due.due_at < at - (_GRACE_OF_CHECK_INS if due.kind == "checkIns" else _GRACE)
 
 
 def _is_near(block: AgendaBlock, client: ClientDay) -> bool:
