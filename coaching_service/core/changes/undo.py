@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pymongo.errors import BulkWriteError
-
 from coaching_service.core.changes import store
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
-from coaching_service.core.database.conflicts import is_duplicate
+from coaching_service.core.database.conflicts import taken_place
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections
 from coaching_service.core.database.field_changes import MISSING, FieldChange, restored_elements, set_path, values_at
@@ -187,16 +185,10 @@ async def _write(ctx: Context, restored: Sequence[_Restoration]) -> None:
             for each in documents
             if each.before is not None and each.after is not None
         ]
-        try:
+        with taken_place(documents[0].kind.replace("_", " ")):
             await collection.restore_each(ctx, changed)
             if inserted := [each.after for each in documents if each.before is None and each.after is not None]:
                 await collection.reinsert(ctx, inserted)
-        except BulkWriteError as error:
-            if not is_duplicate(error):
-                raise
-            kind = documents[0].kind.replace("_", " ")
-            message = f"Another {kind} has taken the place of the one to restore, so that this cannot be undone"
-            raise Conflict(message, code="VERSION_CONFLICT") from None
 
 
 def _previous_value(current: Mapping[str, Any], change: FieldChange) -> FieldValue:

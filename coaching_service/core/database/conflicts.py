@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
@@ -60,3 +60,15 @@ async def external_id_conflict(ctx: Context, collection: ReadableCollection[Any]
         where = collection.read_filter(ctx, {"externalId": external_id})
         holder = await ctx.collection(collection.name).find_one(where, {"_id": 1})  # the transaction is over
         raise ExternalIdTaken(None if holder is None else holder["_id"]) from None
+
+
+@contextmanager
+def taken_place(kind: str) -> Iterator[None]:
+    """Raise Conflict for a write that restores a document of a kind, if another has the same unique fields by now."""
+    try:
+        yield
+    except BulkWriteError as error:
+        if not is_duplicate(error):
+            raise
+        message = f"Another {kind} has taken the place of the one to restore, so that this cannot be undone"
+        raise Conflict(message, code="VERSION_CONFLICT") from None
