@@ -52,6 +52,9 @@ async def test_a_device_subscribes_replaces_and_ends_its_subscription(coach: Coa
     (await user.delete(f"{path}/{created['_id']}")).refused(404)
     (await user.delete(f"{path}/{UNKNOWN}")).refused(404)
     assert (await user.get(path)).ok() == [second]
+    long = "Mozilla/5.0 (application with a browser) " * 20
+    assert (await user.post(path, {**subscription, "userAgent": long})).ok(201)["userAgent"] == long.strip()
+    subscription = new_subscription()
     subscription.pop("userAgent")
     assert (await user.post(path, subscription)).ok(201)["userAgent"] == ""
 

@@ -15,7 +15,7 @@ from coaching_service.core.validation import Text
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.push.schemas import BrowserKey
 
-MAX_ENDPOINT, _MAX_USER_AGENT = 2000, 300
+MAX_ENDPOINT, MAX_USER_AGENT = 2000, 1000
 
 
 class PublicPushKey(TypedDict):
@@ -51,7 +51,7 @@ class NewPushSubscription(_Endpoint):
     ]
     userAgent: Annotated[
         str,
-        Text(max_length=_MAX_USER_AGENT, allow_blank=True),
+        Text(max_length=MAX_USER_AGENT, allow_blank=True),
         Default(""),
         Description("What the browser says of itself (`navigator.userAgent`), for the list of devices."),
     ]

@@ -14,7 +14,7 @@ from coaching_service.people.own_user.models import CurrentUserChange
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
 from coaching_service.people.push import service as push
-from coaching_service.people.push.models import MAX_ENDPOINT, NewPushSubscription
+from coaching_service.people.push.models import MAX_ENDPOINT, MAX_USER_AGENT, NewPushSubscription
 from coaching_service.people.push.schemas import BrowserKey
 from coaching_service.web.device_names import describe_device
 from coaching_service.web.pages import Redirect
@@ -51,7 +51,7 @@ class DeviceForm(TypedDict):
     endpoint: Annotated[str, Text(max_length=MAX_ENDPOINT)]
     p256dh: Annotated[str, BrowserKey("p256dh")]
     auth: Annotated[str, BrowserKey("auth")]
-    userAgent: Annotated[str, Text(max_length=1000, allow_blank=True), Default("")]
+    userAgent: Annotated[str, Text(max_length=MAX_USER_AGENT, allow_blank=True), Default("")]
 
 
 async def read_settings(ctx: Context, kinds: tuple[KindOfNotification, ...]) -> dict[str, Any]:
@@ -77,7 +77,7 @@ async def turn_on(ctx: Context, form: DeviceForm, path: str) -> Redirect:
     subscription: NewPushSubscription = {
         "endpoint": form["endpoint"],
         "keys": {"p256dh": form["p256dh"], "auth": form["auth"]},
-        "userAgent": form["userAgent"][:300],
+        "userAgent": form["userAgent"],
     }
     await push.subscribe(ctx, subscription)
     data = await push_keys.get_public_key(ctx.services)
