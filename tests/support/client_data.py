@@ -25,7 +25,8 @@ async def insert_in_every_collection(ctx: Context, client: ObjectId, text: str, 
         count = 1 if ("companyId", collection.client_field) in unique else times
         owner = {"companyId": ctx.company_id, **_nested(str(collection.client_field), client)}
         texts = [text if number == 0 else f"{text} {number}" for number in range(count)]
-        await ctx.db[name].insert_many([_document(each, unique) | owner for each in texts])
+        read_by_erasure = {"kind": "undo", "status": "done"} if name == "companyJobs" else {}
+        await ctx.db[name].insert_many([_document(each, unique) | read_by_erasure | owner for each in texts])
 
 
 def _nested(path: str, value: object) -> Document:

@@ -97,6 +97,8 @@ async def _library(coach: CoachClient, number: int) -> Json:
             await add(coach, block, item)
     template = {"name": "Short", "items": [exercise_of(exercise), form_of({"label": "Well?"}), metrics_of(body)]}
     (await coach.post("/coach/workout-templates", template)).ok(201)
+    rule = {"programId": program["_id"], "startOn": "joinDay", "leave": "removeUpcoming"}
+    (await coach.put(f"/coach/customers/groups/joined {number}/program", rule)).ok()
     return {"exercise": exercise, "press": press, "form": form, "body": body, "program": program}
 
 

@@ -68,7 +68,7 @@ blocks = Documents[StoredBlock](
         StoredBlock,
         TRAINING,
         extra={"position": int},
-        computed=COMPUTED_ITEM_FIELDS,
+        computed=(*COMPUTED_ITEM_FIELDS, "programCopy"),
         checks=IDENTITY_CHECKS,
         references={"customerId": "customers", **ITEM_REFERENCES},
         complete=complete_block,
