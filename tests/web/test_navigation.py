@@ -8,13 +8,15 @@ from coaching_service.web import views
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 
-# Opened with a selection of clients, what the history and each large change lead to, the form of the team, and the
-# search for a name of a sheet.
+# Opened with a selection of clients, what the history and each large change lead to, the form of the team, the search
+# for a name of a sheet, and the help of a settings page.
 _OTHERWISE = {
     "/app/customers/bulk",
+    "/app/customers/bulk/schedules",
     "/app/customers/groups/program",
     "/app/jobs",
     "/app/programs/import/exercises",
+    "/app/settings/notifications/phones",
     "/app/settings/team/new",
 }
 # What adds the first entry is visible next to the empty list, which has no link to it.

@@ -113,6 +113,8 @@ class CustomerImport:
         work: ImportWork = {
             **self._progress.work,
             "record": first + len(rows),
+            "imported": {"customers": result["imported"]} if result["imported"] else {},
+            "failed": result["reported"],
             "plan": _plan(result, self._progress.work["plan"].get("problems", 0) + len(problems)),
         }
         await self._save(work, len(rows), problems, accepted)

@@ -69,18 +69,26 @@ async def test_preferences_are_changed(coach: CoachClient, customer: Json, ana: 
     assert '<option value="es" selected>' in wrong.html
     (await ana.submit(wrong, path, timezone=" new york ")).ok().says("Changes saved.")
     assert (await stored(coach, customer))["timezone"] == "America/New_York"
-    page = await ana.submit(await ana.get(path), path, timezone="Asia/Tokyo", notifications__messages__mail=None)
+    page = await ana.submit(await ana.get(path), path, timezone="Asia/Tokyo")
     page.ok().says("Changes saved.")
     profile = await stored(coach, customer)
     assert (profile["timezone"], profile["language"]) == ("Asia/Tokyo", "es")
-    on = {"mail": True, "push": True}
-    assert profile["notifications"]["messages"] == on | {"mail": False}
-    assert profile["notifications"]["reminders"] == on
-    cleared = await ana.submit(page, path, timezone="", language="", notifications__messages__mail="true")
+    cleared = await ana.submit(page, path, timezone="", language="")
     cleared.ok()
     profile = await stored(coach, customer)
     assert (profile["timezone"], profile["language"]) == (None, None)
-    assert profile["notifications"]["messages"] == on
+
+
+async def test_notifications_are_changed(coach: CoachClient, customer: Json, ana: Visitor) -> None:
+    path = f"{SETTINGS}/notifications"
+    page = await ana.submit(await ana.get(path), path, messages__mail=None)
+    page.ok().says("Changes saved.")
+    profile = await stored(coach, customer)
+    on = {"mail": True, "push": True}
+    assert profile["notifications"]["messages"] == on | {"mail": False}
+    assert profile["notifications"]["reminders"] == on
+    (await ana.submit(page, path, messages__mail="true")).ok()
+    assert (await stored(coach, customer))["notifications"]["messages"] == on
 
 
 async def test_unusual_language_is_kept(coach: CoachClient, customer: Json, ana: Visitor) -> None:
