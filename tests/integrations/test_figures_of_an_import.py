@@ -95,7 +95,8 @@ async def test_figures_follow_what_an_import_has_stored_before_it_ends(
     steps = {company_import.IMPORT: features.STEPS[company_import.IMPORT]}
     job = (await send(target, make_zip(await export(services_with_demo)))).ok(202)
     blocks = target.ctx.db["workoutBlocks"]
-    while not await blocks.count_documents({"companyId": target.ctx.company_id, "customerId": {"$ne": None}}):
+    of_client = {"companyId": target.ctx.company_id, "customerId": {"$ne": None}}
+    while not await blocks.count_documents({**of_client, "items.isCompleted": True}):
         await worker.run_due(target.ctx.services, steps, limit=1)
         await renew_figures(target.ctx.services)
     if ending == "cancelled":

@@ -186,6 +186,11 @@ def _has_acknowledged(log: Log, count: int) -> bool:
 
 async def check_stored_numbers(services: Services, company_id: Any) -> None:
     """The numbers of a company follow one another without gaps, and its batches name all changes in this order."""
+
+    async def all_have_numbers() -> bool:  # also the changes that renewals of figures have made
+        return await services.db["changes"].count_documents({"companyId": company_id, "pending": True}) == 0
+
+    await until(all_have_numbers, "all changes have numbers")
     last = 0
     stages: list[Mapping[str, Any]] = [
         {"$match": {"companyId": company_id}},
@@ -195,7 +200,6 @@ async def check_stored_numbers(services: Services, company_id: Any) -> None:
     named = [batch["changes"] async for batch in services.db["changeNumbers"].aggregate(stages)]
     order = services.db["changes"].find({"companyId": company_id}, {"lastSeq": 1}).sort("lastSeq")
     assert named == await order.to_list(None)
-    assert await services.db["changes"].count_documents({"companyId": company_id, "pending": True}) == 0
     async for change in (
         services.db["changes"].find({"companyId": company_id}, {"seq": 1, "lastSeq": 1}).sort("lastSeq")
     ):
