@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage, Message
@@ -14,6 +15,8 @@ _ATTRIBUTES = {"lang", "style", "charset", "name", "content", "dir", "role", "hr
     "cellpadding",
     "cellspacing",
 }
+# It sends mails too, with links to its own address.
+_APPLICATION_OF_BROWSERS = re.compile(r"http://127\.0\.0\.1:\d+")
 _ONLY_HTML = {"If the button does not work, open this address:", "."}
 
 
@@ -89,7 +92,8 @@ def read_mail(mail: Message, base_url: str) -> MailParts:
     assert mail["Date"].datetime is not None
     for name in ("To", "From", "Subject", "Message-ID"):
         assert len(mail.get_all(name, [])) == 1
-    parts = MailParts(mail["Subject"], part_of(mail, "plain"), part_of(mail, "html"))
+    plain, html = (_APPLICATION_OF_BROWSERS.sub(base_url, part_of(mail, kind)) for kind in ("plain", "html"))
+    parts = MailParts(mail["Subject"], plain, html)
     reader = _Reader(parts)
     reader.feed(parts.html)
     reader.close()
@@ -101,5 +105,5 @@ def read_mail(mail: Message, base_url: str) -> MailParts:
     missing = {seen for seen in parts.seen if seen not in parts.text} - _ONLY_HTML
     assert missing <= {label for labels in parts.links.values() for label in labels}
     if (unsubscribe := mail["List-Unsubscribe"]) is not None:
-        assert unsubscribe[1:-1] in parts.links
+        assert _APPLICATION_OF_BROWSERS.sub(base_url, unsubscribe[1:-1]) in parts.links
     return parts
