@@ -60,14 +60,10 @@ class SyncCounts(TypedDict):
     removed: Annotated[int, Description("Workouts that have been removed from calendars.")]
 
 
-# The vocabulary avoids the name in our own code.
-_Remaining = TypedDict(  # noqa: UP013 - see above
-    "_Remaining", {"kept": Annotated[int, Description("All other workouts of the assignments: they stay as they are.")]}
-)
-
-
-class SyncResult(SyncCounts, _Remaining):
+class SyncResult(SyncCounts):
     """What was done, or with `dryRun` would be."""
+
+    kept: Annotated[int, Description("All other workouts of the assignments: they stay as they are.")]
 
     dryRun: Annotated[bool, Description("Whether nothing was written.")]
     changeId: Annotated[ObjectId | None, Description("The change to undo; null in a dry run, and without a change.")]

@@ -145,8 +145,7 @@ class AdjustedSchedule(ChangedItems, ProgressionChanges):
     """The result of a progression, with the loads and the numbers of sets that changed."""
 
 
-_Remaining = TypedDict("_Remaining", {"kept": int})  # noqa: UP013 - the vocabulary avoids the name in our own code
-
-
-class ClearedSchedule(ScheduleResult, _Remaining):
+class ClearedSchedule(ScheduleResult):
     """The result of clearing days; `kept` is the number of blocks that remain because work was done."""
+
+    kept: int
