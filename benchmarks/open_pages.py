@@ -91,7 +91,7 @@ async def _run(pages: int, seconds: float) -> bool:
         idle, memory = await _share(server.pid, seconds), _resident(server.pid)
         news = asyncio.Event()
         following = [asyncio.create_task(_follow(http, token, news)) for token in tokens]
-        await asyncio.sleep(5)
+        await asyncio.sleep(5)  # until all pages wait for news
         busy, more = await _share(server.pid, seconds), _resident(server.pid) - memory
         began = time.perf_counter()
         message = http.post(f"/coach/customers/{client}/messages", json={"text": "Hello"}, headers={"X-API-Key": key})

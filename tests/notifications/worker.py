@@ -38,7 +38,7 @@ async def work(settings: Settings, clock: Path) -> None:
             await renew_figures(services)
             while await sending.send_next(services, features.NOTIFICATIONS, features.queue_push):
                 pass
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # then look again
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ class DatabaseProxy:
         self._act: Act | None = None
         self.reached = asyncio.Event()
         self._is_cut = False
+        self._connections: set[asyncio.StreamWriter] = set()
 
     def wait_for(self, moment: Moment, act: Act) -> None:
         """Call `act` at that moment, once."""
@@ -73,6 +74,19 @@ class DatabaseProxy:
         if self._is_cut:
             writer.transport.abort()
             return
+        self._connections.add(writer)
+        try:
+            await self._forward(reader, writer)
+        finally:
+            self._connections.discard(writer)
+            writer.transport.abort()
+
+    def abort(self) -> None:
+        """Break all connections."""
+        for writer in self._connections:
+            writer.transport.abort()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         to_database = await asyncio.open_connection(*self._database)
         awaited: set[int] = set()
         directions = [
@@ -85,8 +99,7 @@ class DatabaseProxy:
             for direction in directions:
                 direction.cancel()
             await asyncio.gather(*directions, return_exceptions=True)
-            for end in (writer, to_database[1]):
-                end.transport.abort()
+            to_database[1].transport.abort()
 
     async def _forward_commands(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, awaited: set[int]
@@ -129,3 +142,4 @@ async def proxy_to(uri: str) -> AsyncIterator[tuple[DatabaseProxy, str]]:
         yield proxy, f"mongodb://127.0.0.1:{server.sockets[0].getsockname()[1]}/?directConnection=true"
     finally:
         server.close()
+        proxy.abort()

@@ -17,6 +17,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notifications.models import PushMessage, Recipient
 from coaching_service.people.push import _encryption, keys, sending, service
+from coaching_service.people.push.models import BrowserKeys
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.push_service import Device, PushService, decode, encode, push_service
@@ -63,13 +64,13 @@ async def is_done(coach: CoachClient) -> bool:
 def test_a_message_is_encrypted_as_the_standard_says() -> None:
     """With the keys and the salt of RFC 8291, appendix A; the result is that of http_ece 1.2.1."""
     sender = int.from_bytes(decode("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"), "big")
-    keys_of_browser = {
+    keys: BrowserKeys = {
         "p256dh": "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
         "auth": "BTBZMqHH6r4Tts7J_aSIgg",
     }
     encrypted = _encryption.encrypt_with(
         b"When I grow up, I want to be a watermelon",
-        keys_of_browser,  # type: ignore[arg-type]  # a literal
+        keys,
         ec.derive_private_key(sender, ec.SECP256R1()),
         decode("DGv6ra1nlYgCS1FRnbzlwA"),
     )
