@@ -37,7 +37,7 @@ class KnownClients:
                     self._by_key[normalize(text)].add(client["_id"])
 
     def candidates(self, client: FileClient) -> set[ObjectId]:
-        """Return whom a client in a file may be: the one with the identifier; else, if no other has the name, by it.
+        """Return the known clients that a client in a file may be: by identifier, else by a name that no other has.
 
         The name may also be an address or an identifier.
         """
@@ -46,7 +46,7 @@ class KnownClients:
         return self._by_key.get(normalize(client.name), set()) if client.is_alone else set()
 
     def find(self, client: FileClient) -> ObjectId | None:
-        """Return the one whom a client in a file may be; None without, or with several."""
+        """Return the known client that a client in a file is; None without one, or with several."""
         found = self.candidates(client)
         return next(iter(found)) if len(found) == 1 else None
 

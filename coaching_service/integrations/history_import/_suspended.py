@@ -12,7 +12,7 @@ _contents: dict[ObjectId, tuple[FileContent, asyncio.TimerHandle]] = {}
 
 
 def suspend(job_id: ObjectId, content: FileContent) -> None:
-    """Keep the content of a file for the next step of its job, at most a minute; those of one job at a time."""
+    """Keep the content of a file for the next step of its job, for at most a minute, in place of any other content."""
     for other in list(_contents):
         resume(other)
     _contents[job_id] = content, asyncio.get_running_loop().call_later(_LONGEST_SECONDS, resume, job_id)

@@ -22,7 +22,7 @@ MAX_CLIENTS = 50
 
 
 class ClientsArgument(Arguments):
-    """The clients a tool is about: one, several, or those of groups.
+    """The clients that a tool is about: one, several, or the members of groups.
 
     A call has exactly one of the arguments `choices`.
     """

@@ -72,7 +72,7 @@ async def load_program(ctx: Context, program_id: ObjectId) -> ProgramNow:
 async def list_states(ctx: Context, program_id: ObjectId) -> list[AssignmentSync]:
     """Return every workout of the current and upcoming assignments of a program, compared with it, by client.
 
-    Those of clients whom the caller does not see, and of archived ones, are left out. Raises NotFound.
+    Assignments of archived clients, and of clients that the caller does not see, are left out. Raises NotFound.
     """
     program = await load_program(ctx, program_id)
     running = await _list_running(ctx, program_id)
@@ -122,8 +122,8 @@ async def select_clients(
 ) -> dict[ObjectId, list[ObjectId]]:
     """Return the current and upcoming assignments of a program that the caller sees, by client.
 
-    With `assignment_ids` only these. Raises NotFound for those that are not of the program, and Forbidden for those of
-    clients outside the scope of the caller.
+    With `assignment_ids` only these. Raises NotFound for one of another program, and Forbidden for one whose client is
+    outside the scope of the caller.
     """
     if assignment_ids is not None:
         known = await store.find_of_program(ctx, program_id, assignment_ids)

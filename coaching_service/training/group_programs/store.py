@@ -29,7 +29,7 @@ async def find_all(ctx: Context) -> list[StoredGroupProgram]:
 
 
 async def find_named(ctx: Context, names: Sequence[str]) -> list[StoredGroupProgram]:
-    """Return those of some groups that have a program, by name."""
+    """Return the programs of groups by name; groups without a program are absent."""
     where = {"groupName": {"$in": list(names)}}
     return await group_programs.find(ctx, where, sort=("groupName",), hint=_BY_NAME)
 

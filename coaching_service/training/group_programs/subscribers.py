@@ -15,7 +15,7 @@ async def follow_new_customers(ctx: Context, event: CustomersCreated) -> None:
 
 
 async def follow_groups(ctx: Context, event: GroupsChanged) -> None:
-    """Give clients the programs of groups that they have joined, and end those of groups that they have left."""
+    """Assign the programs of groups that clients have joined, and end the programs of groups that they have left."""
     left = {each.customer_id: sorted(each.left) for each in event.changes if each.left}
     joined = {each.customer_id: sorted(each.joined) for each in event.changes if each.joined}
     if left:
