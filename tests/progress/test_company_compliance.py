@@ -6,6 +6,8 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from coaching_service.people.customers import creation
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
@@ -175,6 +177,7 @@ async def test_either_a_period_or_a_range_of_at_most_92_days(coach: CoachClient)
     assert await docs(coach, **{"from": "2026-01-01", "to": "2026-04-02"}) == []
 
 
+@pytest.mark.usefixtures("without_renewal")
 async def test_lists_examine_few_keys(coach: CoachClient) -> None:
     """With many clients; `period` reads no workouts."""
     await create_clients(coach, {f"Client {number:03}": float(number % 100) for number in range(120)})
