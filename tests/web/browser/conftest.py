@@ -51,6 +51,8 @@ def watch(context: BrowserContext, own: str, complaints: list[str]) -> None:
 
     def record_message(message: Any) -> None:
         is_cancellation = message.text.startswith(("htmx:afterRequest", "htmx:sendAbort"))  # by a newer request
+        # Of the service worker, which the browser looks for again after each page, when the connection ends meanwhile.
+        is_cancellation |= message.text == "An unknown error occurred when fetching the script."
         if message.type in ("error", "warning") and not is_cancellation:
             complaints.append(f"console: {message.text}")
 
