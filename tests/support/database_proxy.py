@@ -51,7 +51,7 @@ class DatabaseProxy:
         self._act: Act | None = None
         self.reached = asyncio.Event()
         self._is_cut = False
-        self._connections: set[asyncio.StreamWriter] = set()
+        self._connections: set[asyncio.Task[None]] = set()
 
     def wait_for(self, moment: Moment, act: Act) -> None:
         """Call `act` at that moment, once."""
@@ -71,20 +71,23 @@ class DatabaseProxy:
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Handle one connection until it ends."""
-        if self._is_cut:
-            writer.transport.abort()
-            return
-        self._connections.add(writer)
+        connection = asyncio.current_task()
+        assert connection is not None
+        self._connections.add(connection)
         try:
-            await self._forward(reader, writer)
+            if not self._is_cut:
+                await self._forward(reader, writer)
+        except asyncio.CancelledError:
+            pass  # the streams of asyncio would log it
         finally:
-            self._connections.discard(writer)
+            self._connections.discard(connection)
             writer.transport.abort()
 
-    def abort(self) -> None:
+    async def end(self) -> None:
         """Break all connections."""
-        for writer in self._connections:
-            writer.transport.abort()
+        for connection in (connections := list(self._connections)):
+            connection.cancel()
+        await asyncio.gather(*connections)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         to_database = await asyncio.open_connection(*self._database)
@@ -96,10 +99,10 @@ class DatabaseProxy:
         try:
             await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            to_database[1].transport.abort()
             for direction in directions:
                 direction.cancel()
             await asyncio.gather(*directions, return_exceptions=True)
-            to_database[1].transport.abort()
 
     async def _forward_commands(
         self, source: asyncio.StreamReader, target: asyncio.StreamWriter, awaited: set[int]
@@ -132,6 +135,15 @@ async def _messages(reader: asyncio.StreamReader) -> AsyncIterator[tuple[int, in
             yield number, responds_to, header + await reader.readexactly(length - _HEADER.size)
 
 
+async def _stop_accepting(server: asyncio.Server) -> None:
+    """Close a server. What it has accepted becomes a connection first: asyncio would leave its socket open."""
+    for listening in server.sockets:
+        asyncio.get_running_loop().remove_reader(listening.fileno())
+    for _ in range(3):  # to the transport, to its protocol, to the task that handles it
+        await asyncio.sleep(0)
+    server.close()
+
+
 @asynccontextmanager
 async def proxy_to(uri: str) -> AsyncIterator[tuple[DatabaseProxy, str]]:
     """Run a proxy of the database at `uri`; yields the proxy and its URI."""
@@ -141,5 +153,5 @@ async def proxy_to(uri: str) -> AsyncIterator[tuple[DatabaseProxy, str]]:
     try:
         yield proxy, f"mongodb://127.0.0.1:{server.sockets[0].getsockname()[1]}/?directConnection=true"
     finally:
-        server.close()
-        proxy.abort()
+        await _stop_accepting(server)
+        await proxy.end()
