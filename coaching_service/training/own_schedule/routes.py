@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict
+from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Change
 from coaching_service.core.http.routes import Routes
@@ -43,6 +43,7 @@ async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: Change
     access=customer(),
     body=NewOwnWorkout,
     returns=WorkoutBlock,
+    errors=(NotFound,),
     example={"name": "Run with friends", "date": "2026-03-07", "items": [ITEM_EXAMPLE]},
 )
 async def create_own_workout_block(ctx: Context, body: NewOwnWorkout) -> Block:
