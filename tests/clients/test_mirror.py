@@ -32,6 +32,7 @@ Json = dict[str, Any]
 DERIVED = {"complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate", "lastActivityDate"} | {
     "lastWorkoutDate",
     "lastTrainedDate",
+    "availability",  # of one client only
 }
 
 
