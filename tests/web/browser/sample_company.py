@@ -35,7 +35,10 @@ async def populate(coach: CoachClient) -> World:
     for name, surname, group in (
         ("Björn", "Åkesson", "Strength"), ("Chidi", "Okafor", "Strength"), ("José", "García", "Evening")
     ):  # fmt: skip
-        await coach.create_customer(name, surname=surname, groups=[group], assignedTo=str(coach.ctx.caller.id))
+        client = await coach.create_customer(name, surname=surname, groups=[group], assignedTo=str(coach.ctx.caller.id))
+        await _follow_program(coach, world, client["_id"])
+    changed = {"name": "Day two, added later", "day": 2}
+    (await coach.post(f"/coach/programs/{world['programId']}/wblocks", changed)).ok(201)
     await _weeks(coach, world)
     await _photos(coach, world)
     await _measurements(coach, world)
@@ -87,6 +90,11 @@ async def populate_client(coach: CoachClient, world: World) -> World:
         "ownWorkoutId/witemId": own_workout["items"][0]["_id"],
         "exerciseId": block["items"][0]["exerciseId"],
     }
+
+
+async def _follow_program(coach: CoachClient, world: World, customer_id: str) -> None:
+    start = {"customerId": customer_id, "startDate": str(coach.ctx.caller.today())}
+    (await coach.post(f"/coach/programs/{world['programId']}/assign", start)).ok(201)
 
 
 async def _attention(coach: CoachClient, world: World) -> None:
