@@ -25,6 +25,7 @@ from coaching_service.app import create_app
 from coaching_service.command_line import options
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import find_mongod, running_mongod
 from coaching_service.core.http.server import Runner
@@ -35,7 +36,7 @@ from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
 from tests.support.client import CoachClient
 from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner, create_company
-from tests.support.figures import postpone_renewal
+from tests.support.figures import pause_renewal, queue_renewals
 
 PASSWORD = "correct horse battery"
 SERVICE_HASHER = passwords._hasher
@@ -163,6 +164,7 @@ async def services(settings: Settings) -> AsyncIterator[Services]:
         await opened.db.client.drop_database(settings.mongodb_database)
         await runtime.make_indexes(opened)
         await shared.publish(opened)
+        await pause_renewal(opened)
         yield opened
 
 
@@ -271,9 +273,10 @@ async def coach(company_copies: CompanyCopies, owner_clients: Callable[[CompanyO
 
 
 @pytest.fixture
-async def without_renewal(coach: CoachClient) -> None:
-    """The application does not renew the company's figures: it has no events but those of what the test does."""
-    await postpone_renewal(coach.ctx)
+async def renewal(coach: CoachClient) -> AsyncIterator[None]:
+    """The application renews the figures of the company's clients by itself."""
+    async with running_in_background(partial(queue_renewals, coach.ctx)):
+        yield
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ async def test_the_response_examples_are_real_responses(new_company: NewCompany,
     await train(coach, world)
     responses = await _sign_in_responses(anonymous, coach) | await _override_responses(coach)
     responses |= await _sandbox_responses(coach)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     responses["listAttention"] = (await coach.get("/coach/attention")).ok()
     responses["listCompliance"] = (await coach.get("/coach/compliance", **{"from": MONDAY, "to": MONDAY})).ok()
     await coach.wait_until_numbered(world["changeId"])  # then the lists are not empty

@@ -17,7 +17,6 @@ from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path, request_options
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
-from tests.support.figures import postpone_renewal
 
 # What changes without a request: jobs run, changes receive numbers, and figures are derived.
 _BACKGROUND = {
@@ -112,7 +111,6 @@ class Victim:
 async def victim(new_company: NewCompany) -> AsyncIterator[Victim]:
     """A company with a document of each kind; after all tests it has the same documents."""
     coach = await new_company()
-    await postpone_renewal(coach.ctx)  # it makes changes
     world = await make_world(coach)
     result = Victim(coach, world, await make_caller(coach, world))
     result.stored = await result.fingerprint()

@@ -211,7 +211,6 @@ async def test_problems_name_the_client_who_is_here_already(coach: CoachClient) 
     ]
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_a_file_is_read_in_few_commands(coach: CoachClient) -> None:
     """2,000 rows are imported within 15 seconds; the number of reads does not grow with the rows."""
     await coach.create_customer("Ana", email="ana0@example.com")

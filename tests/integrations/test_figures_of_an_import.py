@@ -60,7 +60,7 @@ async def import_in_steps(coach: CoachClient, content: bytes) -> Json:
     job: Json = (await send(coach, content)).ok(202)
     while job["status"] in ("queued", "running"):
         await worker.run_due(coach.ctx.services, steps, limit=1)
-        await renew_figures(coach.ctx.services)
+        await renew_figures(coach.ctx)
         job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
     return job
 
@@ -98,7 +98,7 @@ async def test_figures_follow_what_an_import_has_stored_before_it_ends(
     of_client = {"companyId": target.ctx.company_id, "customerId": {"$ne": None}}
     while not await blocks.count_documents({**of_client, "items.isCompleted": True}):
         await worker.run_due(target.ctx.services, steps, limit=1)
-        await renew_figures(target.ctx.services)
+        await renew_figures(target.ctx)
     if ending == "cancelled":
         (await target.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
     else:

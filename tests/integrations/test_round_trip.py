@@ -66,7 +66,7 @@ def coaches(entries: Entries) -> list[Json]:
 
 async def test_export_of_an_import_is_the_same_graph(coach: CoachClient, new_company: NewCompany) -> None:
     await make_company(coach)
-    await renew_figures(coach.ctx.services)  # or it may happen between the exports
+    await renew_figures(coach.ctx)  # or it may happen between the exports
     first = await export(coach)
     assert {name for name, *_ in portable_collections() if len(records(first, name)) < 2} == set()
     target = await new_company()

@@ -14,7 +14,7 @@ from coaching_service import features, runtime
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.people.notifications import sending
 from coaching_service.settings import Settings
-from tests.support.figures import renew_figures
+from tests.support.figures import renew_all_figures
 
 
 def _read(clock: Path) -> str:
@@ -35,7 +35,7 @@ async def work(settings: Settings, clock: Path) -> None:
                 moved = target
                 traveller = time_machine.travel(datetime.fromtimestamp(target + time.time() - since, UTC), tick=True)
                 traveller.start()
-            await renew_figures(services)
+            await renew_all_figures(services)
             while await sending.send_next(services, features.NOTIFICATIONS, features.queue_push):
                 pass
             await asyncio.sleep(0.01)  # then look again

@@ -154,7 +154,6 @@ async def test_undo(coach: CoachClient) -> None:
     assert refused.refused(409)["code"] == "AVAILABILITY_OVERLAP"
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_what_other_features_ask(coach: CoachClient) -> None:
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     period = await enter(coach, ana, "2026-03-02", "2026-03-08")

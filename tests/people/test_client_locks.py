@@ -85,7 +85,6 @@ async def test_last_workout_date_is_extended_after_the_lock(coach: CoachClient) 
     assert (await stored(coach, ana))["customerRoleData"]["lastWorkoutDate"] == "2026-03-01", "not the date before"
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_access_takes_no_command_of_its_own(coach: CoachClient) -> None:
     """A week, an added item and a log read the client with the command that reads or locks it anyway."""
     ana = await coach.create_customer("Ana")

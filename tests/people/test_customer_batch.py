@@ -6,8 +6,6 @@ import asyncio
 from email import message_from_bytes
 from typing import Any
 
-import pytest
-
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.worker import run_due
@@ -153,7 +151,6 @@ async def test_an_employee_creates_own_clients_and_needs_the_permission(coach: C
     (await create(coach.with_key(await employee_key(coach, "customers.view")), {"name": "Bo"})).refused(403)
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_a_batch_has_1_to_500_entries_and_a_fixed_number_of_round_trips(coach: CoachClient) -> None:
     for wrong, code in (([], "EMPTY"), ([{"name": "Ana"}] * 501, "TOO_MANY"), ({}, "NOT_AN_ARRAY")):
         refused = (await coach.post(PATH, {"customers": wrong})).refused(400)

@@ -10,16 +10,19 @@ import pytest
 import time_machine
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import content, ensure_demo, training
+from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 
 
 @pytest.fixture(scope="module")
 async def facts(services: Services) -> dict[str, str]:
-    return await ensure_demo(services)
+    facts = await ensure_demo(services)
+    await renew_figures(Context(services).acting_as(await team.get_owner(services, ObjectId(facts["companyId"]))))
+    return facts
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ async def find_client(demo: CoachClient, name: str) -> tuple[dict[str, Any], str
 
 async def test_changes_are_named_as_sample_data(facts: dict[str, str], services: Services) -> None:
     company = {"companyId": ObjectId(facts["companyId"])}
-    assert await services.db["changes"].distinct("operation", company) == ["addSampleData"]
+    assert await services.db["changes"].distinct("operation", company) == ["addSampleData", "renewAttention"]
 
 
 async def test_ten_active_clients_and_some_archived(demo: CoachClient) -> None:
@@ -95,7 +98,6 @@ async def test_characters_show_in_the_figures(demo: CoachClient) -> None:
 async def test_clients_have_messages_and_reasons_for_attention(
     demo: CoachClient, facts: dict[str, str], services: Services
 ) -> None:
-    await renew_figures(services)
     entries = (await demo.get("/coach/attention", limit=100)).ok()["docs"]
     reasons = {entry["customer"]["name"]: {reason["type"] for reason in entry["reasons"]} for entry in entries}
     assert {"health_note", "unread_message"} <= reasons["Chidi"]

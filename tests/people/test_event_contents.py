@@ -22,7 +22,6 @@ from tests.support.declared_world import small_picture
 from tests.support.service_process import until
 from tests.support.training import QUESTIONS, block_with, client_path, exercise_of, form_of, log, metric_set, task
 
-pytestmark = pytest.mark.usefixtures("without_renewal")
 Json = dict[str, Any]
 Event = tuple[str, Json]
 

@@ -16,7 +16,6 @@ from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.training import block_with, client_path, employee_key, log, task
 
-pytestmark = pytest.mark.usefixtures("without_renewal")
 Json = dict[str, Any]
 
 

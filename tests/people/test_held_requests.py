@@ -87,7 +87,6 @@ async def test_fifty_requests_of_a_company_wait(
     await of_others.end()
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_requests_that_wait_for_the_same_share_a_read(
     coach: CoachClient, services: Services, settings: Settings
 ) -> None:

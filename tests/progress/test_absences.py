@@ -140,7 +140,7 @@ async def schedule(coach: CoachClient, customer: Json, plan: Plan) -> None:
 
 async def compare(coach: CoachClient, plans: dict[str, Plan], today: date) -> None:
     """Compare the rates of the list, of each client, and of a range of dates with those of the oracle."""
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     listed = (await coach.get("/coach/customers", archived="false", pageSize=50, pageNum=1)).ok()["docs"]
     stored = {each["_id"]: each["customerRoleData"] for each in listed}
     first, last = str(today - timedelta(days=80)), str(today - timedelta(days=3))

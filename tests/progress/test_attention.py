@@ -121,7 +121,6 @@ async def test_archived_erased_and_unassigned_clients_are_left_out(
     assert await names(coach) == ["Ana", "Dan"]
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_lists_examine_few_keys(coach: CoachClient) -> None:
     me = str(coach.ctx.caller.id)
     for number in range(90):

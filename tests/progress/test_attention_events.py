@@ -85,7 +85,7 @@ async def test_reasons_of_time_are_raised_by_the_daily_renewal(coach: CoachClien
     tomorrow = {"timezone": LATEST, "figuresUntil": now() - timedelta(seconds=1), **seven_days_ago}
     await coach.ctx.db["customers"].update_one({"_id": ObjectId(ana["_id"])}, {"$set": tomorrow})
     for _ in range(2):
-        await renew_figures(coach.ctx.services)
+        await renew_figures(coach.ctx)
     raised = [each for each in await reasons_of(coach, ana) if each[1] != "low_compliance"]
     assert raised == [("raised", "missed_workout"), ("raised", "inactive")]
 
@@ -164,6 +164,7 @@ async def test_reasons_of_forms_are_for_those_who_may_see_forms(coach: CoachClie
     assert await reasons_of(coach, ana, foreign) == []
 
 
+@pytest.mark.usefixtures("renewal")
 async def test_application_raises_by_itself(coach: CoachClient, services: Services) -> None:
     """Its jobs follow a change within seconds."""
     ana = await scheduled_client(coach)

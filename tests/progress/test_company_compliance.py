@@ -6,8 +6,6 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from coaching_service.people.customers import creation
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
@@ -103,7 +101,7 @@ async def test_who_is_under_sixty_percent_this_month_is_one_request(coach: Coach
             block = await block_with(coach, customer, task(), date=str(today - timedelta(days=days_ago)))
             if days_ago in days_done:
                 (await log(coach, block, block["items"][0])).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await docs(coach, period=30, below=60) == [
         {
             "customerId": ana["_id"],
@@ -177,7 +175,6 @@ async def test_either_a_period_or_a_range_of_at_most_92_days(coach: CoachClient)
     assert await docs(coach, **{"from": "2026-01-01", "to": "2026-04-02"}) == []
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_lists_examine_few_keys(coach: CoachClient) -> None:
     """With many clients; `period` reads no workouts."""
     await create_clients(coach, {f"Client {number:03}": float(number % 100) for number in range(120)})

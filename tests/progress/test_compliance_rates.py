@@ -75,19 +75,19 @@ async def test_each_log_renews_the_stored_rates(coach: CoachClient) -> None:
     first, second = [await schedule(coach, ana, today - timedelta(days=days), "--") for days in (0, 1)]
     before = (await coach.get(client_path(ana))).ok()
     assert await read_rates(coach, ana) == rates(coach, 0, 0, 0)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
     (await log(coach, first, first["items"][0])).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
     client = await coach.as_client(ana)
     own = f"/customer/wblocks/{first['_id']}/witems/{first['items'][1]['_id']}/log"
     (await client.put(own, {})).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == await read_rates(coach, ana) == rates(coach, 50, 50, 50)
     await clear_log(coach, first)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
     (await coach.delete(path_of(second))).ok(204)
@@ -104,7 +104,7 @@ async def test_schedule_changes_renew_the_stored_rates(coach: CoachClient) -> No
     yesterday, tomorrow = (str(today + timedelta(days=days)) for days in (-1, 1))
 
     async def require_rates(*expected: float | None) -> None:
-        await renew_figures(coach.ctx.services)
+        await renew_figures(coach.ctx)
         assert await list_rates(coach, ana) == await read_rates(coach, ana) == rates(coach, *expected)
 
     done = await schedule(coach, ana, today - timedelta(days=2), "x")
@@ -138,7 +138,7 @@ async def test_assigned_program_renews_the_stored_rates(coach: CoachClient) -> N
     await add(coach, block, task())
     assignment = {"customerId": ana["_id"], "startDate": yesterday}
     (await coach.post(f"/coach/programs/{program['_id']}/assign", assignment)).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == await read_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 
@@ -147,7 +147,7 @@ async def test_last_trained_date_is_that_of_the_latest_session(coach: CoachClien
     ana, squat = await coach.create_customer(), await coach.create_exercise()
 
     async def require_date(expected: str | None) -> None:
-        await renew_figures(coach.ctx.services)
+        await renew_figures(coach.ctx)
         [listed] = (await coach.customers())["docs"]
         read = (await coach.get(client_path(ana))).ok()
         dates = [client["customerRoleData"]["lastTrainedDate"] for client in (listed, read)]
@@ -179,7 +179,7 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
         await schedule(coach, client, coach.ctx.caller.today(client["timezone"]) - timedelta(days=1), "-")
         await set_stored(coach, client, figuresUntil=LONG_AGO)
 
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
     for client in (ana, bo):
         today = coach.ctx.caller.today(client["timezone"])
@@ -193,10 +193,10 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     assert stored["figuresUntil"] == LONG_AGO, "archived clients are not renewed"
 
     await set_stored(coach, ana, **{"customerRoleData.complianceRate7d": 12.5})
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert (await list_rates(coach, ana))["complianceRate7d"] == 12.5, "once a day is enough"
     await set_stored(coach, ana, figuresUntil=now())
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert (await list_rates(coach, ana))["complianceRate7d"] == 0
 
 
@@ -225,7 +225,7 @@ async def test_company_being_erased_does_not_delay_others(coach: CoachClient, ot
         await set_stored(company, ana, figuresUntil=LONG_AGO)
     owner = await other_company.interactive()
     (await owner.send("DELETE", "/coach/account", json={"password": PASSWORD})).ok(204)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 
@@ -242,7 +242,8 @@ async def test_failed_renewal_is_retried_in_an_hour_and_delays_no_others(
     await set_stored(coach, ana, figuresUntil=LONG_AGO + timedelta(days=1))
     monkeypatch.setattr(renewal, "_BATCH", 2)
 
-    await renew_figures(coach.ctx.services)
+    for company in (other_company, coach):
+        await renew_figures(company.ctx)
 
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
     for client in broken:
@@ -259,8 +260,8 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
         logging = asyncio.ensure_future(log(coach, block, block["items"][0]))
         while not logging.done():
             await set_stored(coach, ana, figuresUntil=LONG_AGO)
-            await renew_figures(coach.ctx.services)
-        await renew_figures(coach.ctx.services)
+            await renew_figures(coach.ctx)
+        await renew_figures(coach.ctx)
         assert await list_rates(coach, ana) == await read_rates(coach, ana)
     assert await read_rates(coach, ana) == rates(coach, 100, 100, 100)
 
@@ -268,12 +269,12 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
 async def test_client_who_changes_during_the_renewal_stays_due(coach: CoachClient) -> None:
     """Also if the times of two changes are the same millisecond."""
     ana, today = await coach.create_customer(), coach.ctx.caller.today()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     await set_stored(coach, ana, figuresUntil=LONG_AGO)
     due: Any = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(ana["_id"])})
     await schedule(coach, ana, today - timedelta(days=1), "-")
     await set_stored(coach, ana, figuresUntil=LONG_AGO)
     await attention.renew_due(coach.ctx, [due])
     assert await list_rates(coach, ana) == rates(coach, None, None, None)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)

@@ -55,7 +55,7 @@ async def coach(new_company: NewCompany) -> CoachClient:
         {"companyId": coach.ctx.company_id},
         {"$set": {"figuresUntil": datetime(2000, 1, 1)}},  # noqa: DTZ001 - stored times are UTC without a time zone
     )
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     return coach
 
 

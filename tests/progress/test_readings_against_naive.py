@@ -207,7 +207,7 @@ class Calendar:
 
     async def compare_list(self) -> None:
         """Compare the figures in the list, once the job has renewed those that are due."""
-        await renew_figures(self.coach.ctx.services)
+        await renew_figures(self.coach.ctx)
         listed = (await self.coach.customers(contains=self.client["name"]))["docs"]
         [role] = [each["customerRoleData"] for each in listed if each["_id"] == self.client["_id"]]
         calendar = await self.read()

@@ -54,7 +54,7 @@ class Client:
 
     async def at(self, clock: str, *, day: date | None = None, minutes: int = 0) -> list[EmailMessage]:
         """The mails that the client has received until so many minutes after a local time, by default of tomorrow."""
-        await renew_figures(self.coach.ctx.services)
+        await renew_figures(self.coach.ctx)
         moment = at_local_time(day or self.tomorrow, clock, ZONE) + timedelta(minutes=minutes, seconds=10)
         await send_due(self.coach.ctx, after=moment - now())
         return await self.received()
@@ -153,7 +153,7 @@ async def turn_off(ana: Client, _: Json) -> None:
 @pytest.mark.parametrize("cause", [log, delete, move, hide, archive, leave, turn_off])
 async def test_reminder_is_not_sent(ana: Client, cause: Callable[[Client, Json], Awaitable[None]]) -> None:
     block = await ana.plan(reminder())
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     await cause(ana, block)
     assert await ana.at("12:00") == []
     assert await ana.kinds() == []
@@ -162,7 +162,7 @@ async def test_reminder_is_not_sent(ana: Client, cause: Callable[[Client, Json],
 
 async def test_reminder_at_another_time_is_sent_only_then(ana: Client) -> None:
     block = await ana.plan(reminder())
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     item = f"{path_of(block)}/witems/{block['items'][0]['_id']}"
     (await ana.coach.patch(item, {"reminderFields": {"scheduledTime": "15:00", "message": "x"}})).ok()
     assert await ana.at("12:00") == []
@@ -171,7 +171,7 @@ async def test_reminder_at_another_time_is_sent_only_then(ana: Client) -> None:
 
 async def test_time_zone_of_the_client_moves_what_is_due(ana: Client) -> None:
     await ana.plan(reminder())
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     (await ana.session.patch("/customer/me", {"timezone": "America/Chicago"})).ok()
     assert await ana.at("12:00") == []
     assert len(await ana.at("13:00")) == 1
@@ -182,11 +182,11 @@ async def test_time_that_has_passed_in_the_new_time_zone_is_too_late(ana: Client
     await ana.plan(reminder("12:00"))
     await ana.choose(workoutTime="12:30")
     await ana.plan(task())
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     with time_machine.travel(at_local_time(ana.tomorrow, "09:00", ZONE).replace(tzinfo=UTC)):
         client = await ana.coach.as_client(ana.customer)
         (await client.patch("/customer/me", {"timezone": "Europe/Berlin"})).ok()
-        await renew_figures(ana.coach.ctx.services)
+        await renew_figures(ana.coach.ctx)
     assert await ana.at("12:00") == []
     assert await ana.at("12:30") == []
 
@@ -236,7 +236,7 @@ async def test_workout_of_the_day_is_announced_at_the_time_that_the_client_has_c
 async def test_workout_that_is_begun_is_not_announced(ana: Client) -> None:
     await ana.choose(workoutTime="06:45")
     block = await ana.plan(task())
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     await log(ana, block)
     assert await ana.at("06:45") == []
 
@@ -258,7 +258,7 @@ async def test_check_in_of_the_day_is_due_in_the_morning_until_it_is_answered(an
 async def test_check_in_is_announced_up_to_two_hours_late(ana: Client, clock: str, number: int) -> None:
     """It was added while no process was running, or moved to this day."""
     await ana.plan(form_of({"label": "How was it?", "type": "text"}), reminder("09:00"))
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     await ana.coach.ctx.db["notifications"].delete_many({"customerId": ana.id})
     with time_machine.travel(at_local_time(ana.tomorrow, clock, ZONE).replace(tzinfo=UTC)):
         await planning.plan(ana.coach.ctx, {ana.id: ClientDay(ana.tomorrow, ZONE)})
@@ -268,7 +268,7 @@ async def test_check_in_is_announced_up_to_two_hours_late(ana: Client, clock: st
 
 async def test_answered_check_in_is_not_due(ana: Client) -> None:
     block = await ana.plan(form_of({"label": "How was it?", "type": "text"}))
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     item = block["items"][0]
     answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
     body = {"isCompleted": True, "answers": answers}
@@ -278,7 +278,7 @@ async def test_answered_check_in_is_not_due(ana: Client) -> None:
 
 async def test_erased_client_leaves_nothing_that_is_due(ana: Client) -> None:
     await ana.plan(reminder())
-    await renew_figures(ana.coach.ctx.services)
+    await renew_figures(ana.coach.ctx)
     assert await count_pending(ana.coach.ctx, ana.customer["_id"]) == 1
     (await ana.coach.delete(f"/coach/customers/{ana.customer['_id']}")).ok(204)
 

@@ -22,13 +22,13 @@ async def items_by_type(coach: CoachClient) -> dict[str, Json]:
 
 
 async def role_of(coach: CoachClient, customer: Json) -> Json:
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     role: Json = (await coach.get(client_path(customer))).ok()["customerRoleData"]
     return role
 
 
 async def reasons_of(coach: CoachClient) -> set[str]:
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     return {reason["type"] for each in (await coach.get("/coach/attention")).ok()["docs"] for reason in each["reasons"]}
 
 

@@ -22,9 +22,6 @@ from tests.support.other_process import running
 from tests.support.service_process import until
 from tests.support.training import Json, client_path
 
-# A process is killed at the commit of a request, not of a renewal.
-pytestmark = pytest.mark.usefixtures("without_renewal")
-
 EARLIER = datetime(2020, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 
 

@@ -25,8 +25,6 @@ from tests.support.database_proxy import Moment
 from tests.support.other_process import OtherProcess, running
 from tests.support.pdf_files import make_pdf
 
-# A process is killed at the commit of a request, not of a renewal.
-pytestmark = pytest.mark.usefixtures("without_renewal")
 LONG = make_pdf(size=700_000)
 BEFORE, AFTER = picture("PNG", (300, 300)), picture("PNG", (500, 500))
 

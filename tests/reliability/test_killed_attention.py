@@ -70,7 +70,7 @@ async def test_killed_renewal_raises_each_reason_once(tmp_path: Path) -> None:
             await services.db.client.admin.command("killSessions", [moment.session])  # else it ends within a minute
             assert await events_of(services, client) == stored, name
             for _ in range(2):
-                await renew_figures(services)
+                await renew_figures(ctx)
             assert await events_of(services, client) == RAISED, name
             # As if the leases of the killed process were over
             await services.db["jobs"].update_many({}, {"$set": {"lease": None, "runAfter": now()}})
@@ -78,7 +78,7 @@ async def test_killed_renewal_raises_each_reason_once(tmp_path: Path) -> None:
         await notes.update(ctx, client, note["_id"], {"isHealth": False})
         async with running(deployment.settings, deployment.key, tmp_path / "clearing"):
             await until(lambda: has_cleared(services, client), "it is cleared", 60)
-        await renew_figures(services)
+        await renew_figures(ctx)
         assert await events_of(services, client) == [*RAISED, ("attention.cleared", "health_note")]
 
 

@@ -14,8 +14,6 @@ from tests.support.database_proxy import Moment
 from tests.support.other_process import running
 from tests.support.training import path_of, task
 
-# A process is killed at the commit of a request, not of a renewal.
-pytestmark = pytest.mark.usefixtures("without_renewal")
 FUTURE = datetime(2100, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 
 

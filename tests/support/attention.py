@@ -30,7 +30,7 @@ async def renew(coach: CoachClient) -> None:
         return await coach.ctx.db["jobs"].find_one(where) is None
 
     await until(all_are_marked, "all clients are marked as due")
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
 
 async def docs(coach: CoachClient, **query: Any) -> list[Json]:

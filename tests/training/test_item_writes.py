@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
@@ -15,7 +13,6 @@ from tests.support.training import block_with, exercise_of, log, read, task
 Json = dict[str, Any]
 
 
-@pytest.mark.usefixtures("without_renewal")
 async def test_a_log_writes_only_the_logged_item(coach: CoachClient) -> None:
     squat = await coach.create_exercise("Squat")
     block = await block_with(coach, await coach.create_customer("Ana"), task("Walk"), exercise_of(squat), task("Swim"))

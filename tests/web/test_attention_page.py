@@ -23,7 +23,7 @@ async def test_each_reason_links_to_the_page_where_it_is_dealt_with(coach: Coach
     (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
     missed = str(coach.ctx.caller.today() - timedelta(days=2))
     await block_with(coach, ana, task(), date=missed)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
     page = (await owner_page.get("/app")).ok()
 
@@ -46,7 +46,7 @@ async def test_check_in_to_review_links_to_the_inbox(
     [item] = block["items"]
     answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
     (await own_log(await coach.as_client(ana), block, item, isCompleted=True, answers=answers)).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
     page = (await owner_page.get(ATTENTION)).says("1 check-in to review")
 
@@ -58,7 +58,7 @@ async def test_check_in_to_review_links_to_the_inbox(
 
 async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
     action = f"{ATTENTION}/{ana['_id']}/dismiss"
 
@@ -68,12 +68,12 @@ async def test_dismissed_reason_leaves_the_list_and_can_be_undone(coach: CoachCl
     assert (await coach.get("/coach/attention")).ok()["docs"] == []
     undo = next(form for form in page.forms if form.action.endswith("/undo"))
     (await owner_page.submit(page, undo.action)).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(ATTENTION)).says("Nothing scheduled")
     today = coach.ctx.caller.today()
     for day in (today, today - timedelta(days=9)):
         await block_with(coach, ana, task(), date=str(day))
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     (await owner_page.submit(page, action)).ok().says("This reason no longer applies.", "Low compliance")
 
 
@@ -81,7 +81,7 @@ async def test_list_is_read_in_parts(coach: CoachClient, owner_page: Visitor, mo
     monkeypatch.setattr("coaching_service.web.views.attention._CLIENTS_PER_PAGE", 2)
     for number in range(3):
         await coach.create_customer(f"Client {number}")
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(ATTENTION)).says("Client 1", "3 left", "Show more")
     assert "Client 2" not in page.text
     (following,) = [link for link in page.links if "after=" in link]
@@ -96,13 +96,13 @@ async def test_page_without_entries_says_why(coach: CoachClient, owner_page: Vis
     ana = await coach.create_customer("Ana")
     block = await block_with(coach, ana, task(), date=str(coach.ctx.caller.today()))
     (await log(coach, block, block["items"][0])).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     (await owner_page.get(ATTENTION)).says("No client needs you now")
 
 
 async def test_coach_who_only_views_cannot_dismiss(coach: CoachClient, colleague: Colleague) -> None:
     await coach.create_customer("Ana")
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await (await colleague("customers.view")).get(ATTENTION)).ok().says("Ana", "Nothing scheduled")
     assert "Dismiss" not in page.text
 
@@ -116,7 +116,7 @@ async def test_client_is_dealt_with_in_the_list(coach: CoachClient, owner_page: 
         answers = [{"questionId": item["form"]["questions"][0]["_id"], "value": "Good"}]
         (await own_log(client, block, item, isCompleted=True, answers=answers)).ok()
     (await client.post("/customer/messages", {"text": "Which shoes?"})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     path = f"{ATTENTION}/{ana['_id']}"
 
     page = (await owner_page.get(path)).ok().says("Which shoes?", "How was it?", "And sleep?", "2 check-ins to review")
@@ -133,7 +133,7 @@ async def test_client_is_dealt_with_in_the_list(coach: CoachClient, owner_page: 
 async def test_client_is_snoozed_until_a_date(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(ATTENTION)).says("1 left", "health note", "Nothing scheduled", "Until tomorrow")
     until = str(coach.ctx.caller.today() + timedelta(days=1))
 
@@ -161,7 +161,7 @@ async def test_list_is_filtered_by_reason_trainer_and_group(
     for client in (ana, bo):
         (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
     (await (await coach.as_client(ana)).post("/customer/messages", {"text": "Hello"})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
     page = (await owner_page.get(ATTENTION)).ok().says("3 left")
     assert options_of(page, "reason") == [
@@ -195,7 +195,7 @@ async def test_filter_stays_in_the_parts_of_the_list(
     monkeypatch.setattr("coaching_service.web.views.attention._CLIENTS_PER_PAGE", 2)
     for number in range(5):
         await coach.create_customer(f"Client {number}", groups=["Odd"] if number % 2 else ["Even"])
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(f"{ATTENTION}?groups=Even")).says("3 left", "Client 0", "Client 2")
     (following,) = [link for link in page.links if "after=" in link]
     page = (await owner_page.get(following)).says("Client 4")
@@ -210,7 +210,7 @@ async def test_absent_clients_are_counted_as_they_are_listed(coach: CoachClient,
         client = await coach.create_customer(name, groups=["Morning", name])
         (await coach.post(client_path(client, "availability"), {"kind": "away", "from": today})).ok(201)
     (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(ATTENTION)).ok().says("Ana", "Bo", "2 left")
     assert options_of(page, "reason") == ["All", "Health notes (1)", "Away or ill (2)"]
     assert options_of(page, "groups") == ["All", "Ana (1)", "Bo (1)", "Morning (2)"]

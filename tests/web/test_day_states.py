@@ -56,7 +56,7 @@ async def test_a_day_has_one_state_everywhere(
     at: date = coach.ctx.caller.today() - timedelta(days=1)
     await create(coach, ana, str(at))
 
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     assert (await coach.get(client_path(ana))).ok()["customerRoleData"]["complianceRate7d"] == rate
     said = f"{at:%a} {at.day} {at:%b}"
     (await owner_page.get("/app/customers")).ok().says(f"{said}: {words}")

@@ -89,7 +89,7 @@ async def test_files_are_shown_in_the_page(coach: CoachClient, owner_page: Visit
     about = {"wblockId": block["_id"], "witemId": block["items"][0]["_id"]}
     check = {"text": "Is my back straight?", "about": about, "attachments": [squat["_id"]]}
     (await client.post("/customer/messages", check)).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     for name, content in (("plan.pdf", PDF), ("x.png", picture())):
         page = await owner_page.get(conversation)
         page = (await owner_page.submit(page, conversation, text=name, file=(name, content))).ok().says("Message sent.")
@@ -118,7 +118,7 @@ async def test_video_of_an_unread_message_is_shown_in_today(coach: CoachClient, 
     client = await coach.as_client(ana)
     video = (await upload(client, "/customer/messages", MP4, "squat.mp4")).ok(201)
     (await client.post("/customer/messages", {"text": "Look", "attachments": [video["_id"]]})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = (await owner_page.get(f"/app/attention/{ana['_id']}")).ok().says("Look")
     assert re.search(rf'<video class="attachment" src="{messages_of(ana)}/[^"]+" controls', page.html)
 

@@ -29,7 +29,7 @@ async def test_today_with_300_clients_is_a_small_page(
     for first in (0, 100, 200):
         clients = [{"name": f"Client {number}", "surname": "Example"} for number in range(first, first + 100)]
         (await coach.post("/coach/customers/batch", {"customers": clients})).ok()
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     sizes, tokens, page = set(), set(), ""
     async with browser_of(owner_page, server) as browser:
         for _ in range(5):

@@ -182,7 +182,7 @@ async def test_pages_lead_to_reviews_and_from_one_to_the_next(coach: CoachClient
     for customer, block in ((ana, first), (ana, second), (bea, third)):
         await comment(await coach.as_client(customer), block, "How was it?")
     (await coach.post(client_path(cem, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
     for path in (
         f"/app/attention/{ana['_id']}",

@@ -16,7 +16,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
-from tests.support.figures import postpone_renewal
+from tests.support.figures import pause_renewal
 from tests.support.webhook_deliveries import NewCoach
 from tests.support.webhooks import Receiver, receiving
 
@@ -43,6 +43,7 @@ async def own_services(own_settings: Settings) -> AsyncIterator[Services]:
     async with runtime.open_services(own_settings) as services:
         await services.db.client.drop_database(own_settings.mongodb_database)
         await runtime.make_indexes(services)
+        await pause_renewal(services)
         yield services
 
 
@@ -62,7 +63,6 @@ async def new_coach(own_services: Services, own_server: BaseTestServer, password
         email = f"owner{next(_numbers)}@webhooks.test"
         owner = await team.create_company(Context(own_services), "Company", "Olga Owner", email, password_hash)
         ctx = Context(own_services).acting_as(replace(owner, via="apiKey"))
-        await postpone_renewal(ctx)
         clients.append(CoachClient(own_server, (await api_keys.create(ctx, "Test"))["key"], ctx))
         return clients[-1]
 

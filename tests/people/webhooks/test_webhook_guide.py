@@ -63,7 +63,7 @@ async def test_program_of_the_guide_reacts_to_a_client_who_needs_a_coach(coach: 
     async with running_program(name, coach, tmp_path, types) as (_, output):
         ana = await coach.create_customer("Ana")
         note = (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-        await renew_figures(coach.ctx.services)
+        await renew_figures(coach.ctx)
         needs = f"Ana needs you: health_note, 1 since {note['createdAt']}\n"
         await until(lambda: needs in output.read_text(), "the program reacts", 60)
         (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()

@@ -106,7 +106,7 @@ async def _attention(coach: CoachClient, world: World) -> None:
     photo = (await upload(client, "/customer/messages", picture(), "knee.png")).ok(201)
     message = {"text": "My knee still hurts", "attachments": [video["_id"], photo["_id"]]}
     (await client.post("/customer/messages", message)).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
 
 async def _weeks(coach: CoachClient, world: World) -> None:

@@ -71,7 +71,7 @@ async def test_ill_for_a_week_on_the_week_of_a_client(coach: CoachClient, open_p
     await expect(page.get_by_role("heading", name="Preview")).to_be_visible()
     await picture(page, "tasks", "resume-preview")
     assert await serious(page) == []
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     for path, name in (("/app/customers", "ill-roster"), ("/app/attention", "ill-today")):
         await page.goto(path)
         await expect(page.get_by_role("main")).to_contain_text("Ill until")

@@ -279,7 +279,7 @@ async def test_coach_starts_with_the_clients_who_need_attention(
         (await coach.post(f"/coach/customers/{customer['_id']}/notes", {"content": text, "isHealth": True})).ok(201)
     client = await coach.as_client(ana)
     (await client.post("/customer/messages", {"text": "Hello"})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = await open_page(**LOOKS[look])
     await sign_in(page, coach)
     await expect(page.get_by_role("heading", name="Today")).to_be_visible()

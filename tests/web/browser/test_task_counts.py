@@ -43,7 +43,7 @@ async def create_clients(coach: CoachClient, number: int) -> None:
     """Create clients who need a coach: nothing is scheduled for them."""
     entries = [{"name": f"Client {at:02}"} for at in range(number)]
     assert (await coach.post("/coach/customers/batch", {"customers": entries})).ok()["created"] == number
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
 
 
 async def test_sixty_clients_are_reviewed_on_one_page(coach: CoachClient, open_page: OpenPage) -> None:
@@ -176,7 +176,7 @@ async def test_session_is_reviewed_and_commented(coach: CoachClient, open_page: 
     (await training.own_log(client, block, block["items"][0], isCompleted=True, customerSets=sets)).ok()
     message = {"text": "The last set was too much", "about": {"wblockId": block["_id"]}}
     (await client.post("/customer/messages", message)).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     page = await open_page()
     await sign_in(page, coach)
     counter = Counter(page)

@@ -18,7 +18,7 @@ async def create_three(coach: CoachClient) -> list[dict[str, Any]]:
     ana, *others = [await coach.create_customer(name) for name in ("Ana", "Björn", "Chidi")]
     (await (await coach.as_client(ana)).post("/customer/messages", {"text": "Which shoes?"})).ok(201)
     (await coach.post(client_path(ana, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
-    await renew_figures(coach.ctx.services)
+    await renew_figures(coach.ctx)
     return [ana, *others]
 
 
