@@ -137,6 +137,7 @@ def test_tests_pause_only_between_two_looks() -> None:
         "reliability/interrupt_installation.py",
         "reliability/replica_set.py",
         "reliability/test_change_log.py",
+        "support/figures.py",
         "support/mail_servers.py",
         "support/s3_server.py",
         "support/service_process.py",
