@@ -202,6 +202,10 @@ async def test_who_may_set_it(coach: CoachClient) -> None:
         (await coach.with_key(await employee_key(coach, permission, scope="all")).put(PATH, body)).refused(403)
     both = coach.with_key(await employee_key(coach, "customers.edit", "programs.view"))
     (await both.put(PATH, body)).ok()
+    for permission in ("customers.view", "programs.view"):
+        (await coach.with_key(await employee_key(coach, permission, scope="all")).get(PATH)).refused(403)
+    reader = coach.with_key(await employee_key(coach, "customers.view", "programs.view"))
+    assert (await reader.get(PATH)).ok()["programName"] == program["name"]
     (await coach.put(PATH, {**body, "programId": UNKNOWN})).refused(404, "Program")
     for change in ({"startOn": "Monday"}, {"startOn": "2026-02-30"}, {"leave": "stay"}, {"startOn": None}):
         (await coach.put(PATH, {**body, **change})).refused(400)

@@ -262,13 +262,26 @@ async def test_only_assignments_that_run_and_that_the_coach_sees(coach: CoachCli
         (await coach.post(path, body)).refused(400)
     assert (await coach.get(f"/coach/programs/{UNKNOWN}/sync")).refused(404)
     assert (await coach.post(f"/coach/programs/{UNKNOWN}/sync")).refused(404)
-    employee = coach.with_key(await employee_key(coach, "customers.view", "customers.edit"))
+    employee = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", "programs.view"))
     assert await states(employee, program) == []
     assert counts(await sync(employee, program)) == (0, 0, 0, 0)
     (await employee.post(path, {"assignmentIds": [ids["Ana"]]})).refused(403, "another coach")
-    viewer = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
+    viewer = coach.with_key(await employee_key(coach, "customers.view", "programs.view", scope="all"))
     assert len(await states(viewer, program)) == 2
     (await viewer.post(path)).refused(403)
+
+
+@pytest.mark.parametrize("permission", ["customers.view", "customers.edit", "programs.view"])
+async def test_a_sync_needs_the_client_and_the_program(coach: CoachClient, permission: str) -> None:
+    program = await program_with(coach, 1)
+    await assign(coach, program, await coach.create_customer(), days_from_today(0))
+    await add_day(coach, program, 3, "Secret session")
+    path = f"/coach/programs/{program['_id']}/sync"
+    employee = coach.with_key(await employee_key(coach, permission, scope="all"))
+
+    (await employee.get(path)).refused(403)
+    (await employee.post(path)).refused(403)
+    (await employee.post(path, {"dryRun": True})).refused(403)
 
 
 async def test_a_key_runs_a_sync_once(coach: CoachClient) -> None:

@@ -61,6 +61,13 @@ async def test_who_sees_the_clients_of_a_program(coach: CoachClient, colleague: 
     )
 
 
+async def test_the_page_of_a_sync_needs_the_client_and_the_program(coach: CoachClient, colleague: Colleague) -> None:
+    program = await program_with(coach, 1)
+    for permissions in (("customers.view", "customers.edit"), ("programs.view",)):
+        (await (await colleague(*permissions)).get(f"{page_of(program)}/sync")).ok(403)
+    (await (await colleague("customers.view", "programs.view")).get(f"{page_of(program)}/sync")).ok()
+
+
 async def test_a_program_is_duplicated(coach: CoachClient, owner_page: Visitor) -> None:
     program = await program_with(coach, 1, 3, rest=(2,), name="B" * 198)
     page = await owner_page.get(page_of(program))
@@ -86,6 +93,8 @@ async def test_a_group_gets_a_program(coach: CoachClient, owner_page: Visitor, c
     saved = await owner_page.submit(form, action, programId=program["_id"], startOn="joinDay", existing="true")
     saved.says("Early & late has a program. 1 client got it now.", "on the day of joining", "Base")
     assert len(await calendar(coach, ana)) == 1
+    others = (await (await colleague("customers.view")).get("/app/customers/groups")).says("Early & late", "A program,")
+    assert "Base" not in others.text
     bo = await coach.create_customer("Bo")
     (await coach.patch(client_path(bo), {"groups": ["Early & late"]})).ok()
     assert len(await calendar(coach, bo)) == 1

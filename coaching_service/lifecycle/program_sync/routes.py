@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes, list_of
@@ -22,7 +22,7 @@ class _DryProgramSync(ProgramSyncRequest):
     dryRun: bool
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(AssignmentSync))
+@routes.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), returns=list_of(AssignmentSync))
 async def get_program_sync(ctx: Context, program_id: ObjectId) -> list[AssignmentSync]:
     """Compare the calendars of the clients who are on a program with it.
 
@@ -34,7 +34,7 @@ async def get_program_sync(ctx: Context, program_id: ObjectId) -> list[Assignmen
 
 @routes.post(
     "",
-    access=coach(CUSTOMERS.EDIT),
+    access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
     status=200,
     body=input_of(ProgramSyncRequest, DryRun)(),
     body_optional=True,

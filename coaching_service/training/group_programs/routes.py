@@ -18,7 +18,9 @@ routes = Routes(
 _NAME = {"name": GroupName()}
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=GroupProgram, errors=(NotFound,), path_fields=_NAME)
+@routes.get(
+    "", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), returns=GroupProgram, errors=(NotFound,), path_fields=_NAME
+)
 async def get_group_program(ctx: Context, name: str) -> GroupProgram:
     """Return the program that clients get when they join a group."""
     return await service.get(ctx, name)

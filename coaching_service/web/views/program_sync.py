@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
@@ -44,7 +44,7 @@ class _ClientRow(TypedDict):
     by_state: list[tuple[str, list[SyncBlock]]]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), template="library/program_sync.html")
+@pages.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), template="library/program_sync.html")
 async def program_sync_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """What an update of the clients who are on a program would change, for each client and state."""
     program, compared = await gather_reads(ctx, programs.require(ctx, program_id), sync.list_states(ctx, program_id))
@@ -71,7 +71,7 @@ def _describe(assignment: AssignmentSync) -> _ClientRow:
 _ORDER: Sequence[str] = (*SYNCABLE, "same", "done", "past")
 
 
-@pages.post("", access=coach(CUSTOMERS.EDIT), form=_SyncForm, on=program_sync_page, idempotent=True)
+@pages.post("", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), form=_SyncForm, on=program_sync_page, idempotent=True)
 async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _SyncForm) -> Redirect:
     """Bring the chosen clients up to date with a program."""
     for name, value in (("assignmentIds", form["assignmentIds"]), ("include", form["include"])):
