@@ -158,7 +158,7 @@ async def test_names_are_resolved_outside_of_the_transaction(coach: CoachClient)
     press, wibble, again = await in_transaction(coach.ctx, work)
     assert (press["match"]["name"], wibble["match"], again) == ("Leg Press", None, wibble)
     assert len(attempts) == 2, "the first ended for the names, the second had them"
-    assert coach.ctx.resolved_names == {}, "another transaction resolves them again"
+    assert coach.ctx.resolved == {}, "another transaction resolves them again"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from email.message import EmailMessage
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollection, AsyncIOMotorDatabase
 from opentelemetry.trace import Tracer
@@ -35,6 +35,7 @@ from coaching_service.core.tracing import NO_TRACER
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import KeyHolder, Principal
 
+T = TypeVar("T")
 RECHECK_SECONDS = 1.0  # after which a request that is still answered is authenticated again
 MAX_FILE_WRITES, _FILE_WRITES_OF_A_COMPANY = 4, 3
 _SHARED_SECONDS = 60
@@ -164,7 +165,8 @@ class Context:
     the background work is, whom the change log names instead of the caller.
     `recorder` collects what the transaction changes. `change_ids` receives the identifiers of the changes once they
     are committed; `batch_id` groups the changes of several clients under one identifier. `cache_wait`: see CacheWait.
-    `resolved_names`: what names of exercises mean that the transaction needs (see Unprepared).
+    `resolved`: what names, dates and groups of the call mean, for each attempt at its transaction (see Unprepared), and
+    for the approval of its proposal.
     `load_caller` authenticates the request again and checks its access, where that can end while it is answered;
     `authenticated_at` is when it was authenticated, in seconds of the monotonic clock.
     `turn` returns a context in which a request that is held uses the database, in turn with other companies.
@@ -189,8 +191,8 @@ class Context:
     batch_id: ObjectId | None = None
     change_ids: list[ObjectId] = field(default_factory=list)
     cache_wait: CacheWait = field(default_factory=CacheWait)
-    # object: the library has the type, and the core does not import it.
-    resolved_names: dict[str, object] = field(default_factory=dict)
+    # object: features have the types, and the core does not import them.
+    resolved: dict[str, object] = field(default_factory=dict)
 
     @property
     def db(self) -> Database:
@@ -230,6 +232,12 @@ class Context:
     def change_id(self) -> ObjectId | None:
         """What identifies the changes of the running transaction; None if it has changed nothing that is recorded."""
         return None if self.changes.is_empty else self.batch_id or self.changes.id
+
+    async def resolve(self, key: str, find: Callable[[], Awaitable[T]]) -> T:
+        """Return what a name, date or group of the call means: what it meant before, else what `find` returns."""
+        if key not in self.resolved:
+            self.resolved[key] = await find()
+        return cast("T", self.resolved[key])
 
     def acting_as(self, principal: Principal) -> Context:
         """Return a copy of this context with `principal` as its caller."""

@@ -89,7 +89,7 @@ async def in_transaction(
         attempts.clear()  # there is no response that would have to wait
         raise
     finally:
-        ctx.resolved_names.clear()
+        ctx.resolved.clear()
         # Also after an error, such as NotFound: a transaction that has deleted the document may still be waiting
         if any(each.changes_cached for each in attempts):
             await wait_for_caches(ctx)

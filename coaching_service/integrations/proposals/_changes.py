@@ -38,7 +38,7 @@ async def describe_changes(tx: Context, unlogged: Sequence[DocumentChange] = ())
 
     `unlogged`: documents that it has not recorded, which come first. More than 300 records are only counted.
     """
-    changes = [each for each in (*unlogged, *tx.changes.documents.values()) if _is_shown(each)]
+    changes = [each for each in (*unlogged, *tx.changes.documents.values()) if is_shown(each)]
     shown = changes[:MOST_CHANGES]
     documents = [_values(tx, each) for each in shown]
     present = await _load_present(tx, shown)
@@ -55,7 +55,8 @@ async def describe_changes(tx: Context, unlogged: Sequence[DocumentChange] = ())
     return listed
 
 
-def _is_shown(change: DocumentChange) -> bool:
+def is_shown(change: DocumentChange) -> bool:
+    """Return whether a changed record does not only follow from others."""
     return change.history.undo != "derived" and change.history.kind not in _IMPLIED
 
 

@@ -45,11 +45,18 @@ class ProposingAssistant(TypedDict):
     name: str
 
 
+class Resolution(TypedDict):
+    """What a name, date or group of a call means (`Context.resolved`)."""
+
+    key: str
+    meaning: Any
+
+
 class NewProposal(TypedDict):
     """What an assistant proposes.
 
-    `arguments`: those of the call as they were sent, as JSON. `call` is a hash of the call and its caller, `shown` one
-    of what the coach is shown. `customerIds`: the clients whom it concerns.
+    `arguments`: those of the call as they were sent, as JSON, and `resolved` what they mean. `call` is a hash of the
+    call and its caller, `shown` one of what the coach is shown. `customerIds`: the clients whom it concerns.
     """
 
     tool: Annotated[str, Description("The name of the tool.")]
@@ -59,6 +66,7 @@ class NewProposal(TypedDict):
     assistant: Annotated[ProposingAssistant, Description("The assistant, or the API key, that proposes it.")]
     coachId: Annotated[ObjectId, Description("The coach on whose behalf it is proposed.")]
     arguments: Annotated[str, Private]
+    resolved: NotRequired[Annotated[list[Resolution], Private]]  # older ones have none
     idempotencyKey: Annotated[str | None, Private]
     hasKey: Annotated[bool, Private]  # it was proposed with an API key
     call: Annotated[str, Private]
@@ -79,6 +87,7 @@ class Proposal(NewProposal, Stored):
         Description("What the tool has returned; of a failed one `{code, message}`; null until it is decided."),
     ]
     resultText: NotRequired[Annotated[str, Private]]  # of the result, for assistants
+    isStale: NotRequired[Annotated[bool, Private]]  # an approval was refused: what was shown has changed
     isMailed: NotRequired[Annotated[bool, Private]]  # a mail to the coach has included it
 
 

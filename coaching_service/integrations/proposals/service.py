@@ -89,6 +89,7 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
         "assistant": assistant,
         "coachId": caller.id,
         "arguments": to_json(call.sent).decode(),
+        "resolved": [{"key": key, "meaning": meaning} for key, meaning in unconfirmed.resolved.items()],
         "idempotencyKey": call.idempotency_key,
         "hasKey": caller.via == "apiKey",
         "call": identity,
@@ -224,6 +225,9 @@ async def approve(ctx: Context, proposal_id: ObjectId, claim: Claim | None = Non
         await _execute(ctx, proposal, claim)
     except Forbidden as error:
         await _fail(ctx, proposal, error)
+        raise
+    except ProposalStale:
+        await store.set_stale(ctx, proposal_id)
         raise
     return await get(ctx, proposal_id)
 

@@ -122,6 +122,11 @@ async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> boo
     return await proposals.update(ctx, where, {"$set": fields}) is not None
 
 
+async def set_stale(ctx: Context, proposal_id: ObjectId) -> None:
+    """Mark a proposal whose approval was refused, because what was shown has changed."""
+    await proposals.set_derived(ctx, {"_id": proposal_id, "status": "pending"}, {"$set": {"isStale": True}})
+
+
 async def set_recalled(ctx: Context, change_id: ObjectId) -> None:
     """Mark the proposal that was executed with a change, or a batch, as recalled; if there is one."""
     where = {"status": "executed", "result.changeId": str(change_id)}

@@ -37,7 +37,7 @@ from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import _confirmations as confirmations
 from coaching_service.integrations.proposals import allowance, events, store
-from coaching_service.integrations.proposals._changes import describe_changes
+from coaching_service.integrations.proposals._changes import describe_changes, is_shown
 from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange
 from coaching_service.people.customers import service as customers
 
@@ -89,7 +89,7 @@ class Unconfirmed(Exception):
     """The call was rolled back: the coach has to confirm it first.
 
     `messages`: how many people it writes to. `shown` is the hash of what it would do, and `changes` says it in words.
-    `customer_ids`: the clients it concerns. `token_refused`: a token was sent that is not valid, or confirmed something
+    `customer_ids`: the clients it concerns. `resolved`: what its names, dates and groups mean. `token_refused`: a token was sent that is not valid, or confirmed something
     else than what would be done now.
     """
 
@@ -101,11 +101,12 @@ class Unconfirmed(Exception):
         shown: str,
         changes: Sequence[ProposedChange],
         customer_ids: Sequence[ObjectId],
+        resolved: Mapping[str, object],
     ) -> None:
         super().__init__(line)
         self.messages = _count_messages(reasons, customer_ids)
         self.call, self.line, self.reasons, self.shown = call, line, reasons, shown
-        self.changes, self.customer_ids = changes, customer_ids
+        self.changes, self.customer_ids, self.resolved = changes, customer_ids, resolved
 
     @property
     def token_refused(self) -> bool:
@@ -204,6 +205,7 @@ async def _return(output: Output) -> Output:
 async def _write(tx: Context, call: Call) -> Output:
     if call.approval is None:
         return await _write_confirmed(tx, call)
+    tx.resolved.update((each["key"], each["meaning"]) for each in call.approval.proposal.get("resolved", ()))
     return await _settle(tx, call.approval, lambda: _write_confirmed(tx, call))
 
 
@@ -272,7 +274,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
-        raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids)
+        raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids, {**tx.resolved})
 
 
 async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:
@@ -302,8 +304,12 @@ def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
 
 
 def _versions(tx: Context) -> list[list[object]]:
-    """Return the documents that the call changes, with the versions they have now; of new ones only how many."""
-    changes = [change for change in tx.changes.documents.values() if change.history.undo != "derived"]
+    """Return the documents that the call changes, with the versions they have now; of new ones only how many.
+
+    Left out is what only follows: the conversation of a message, and the delivered message whose sending is undone.
+    """
+    followed = [each for each in tx.changes.documents.values() if is_shown(each)]
+    changes = list({each.id: each for each in reversed(followed)}.values())
     existing = [[change.collection, change.id, change.from_version] for change in changes if change.action != "created"]
     return [[len(changes) - len(existing)], *sorted(existing, key=str)]
 

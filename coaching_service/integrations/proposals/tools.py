@@ -25,6 +25,10 @@ _SENTENCES: dict[Status, str] = {
     "recalled": "The coach has approved it, and the messages were recalled; the client does not have them.",
     "failed": "The coach has approved it, but this access was not allowed to do it any more; nothing was changed.",
 }
+_STALE = (
+    "The coach could not approve it, because the records have changed since; nothing was changed. Make the call again, "
+    "so that it is proposed as it is now."
+)
 
 
 class ProposalState(TypedDict):
@@ -76,6 +80,8 @@ def describe_state(ctx: Context, proposal: Proposal) -> Answer:
 def _describe(ctx: Context, proposal: Proposal) -> str:
     if proposal["status"] != "pending":
         return _SENTENCES[proposal["status"]]
+    if proposal.get("isStale"):
+        return _STALE
     url = service.url_of(ctx.services, proposal["_id"])
     return f"Pending: the coach decides at {url} until {format_time(proposal['expiresAt'])}."
 

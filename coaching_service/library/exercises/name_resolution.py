@@ -42,13 +42,13 @@ async def resolve_names(
     if ctx.session is None:
         return await _resolve(ctx, names, known)
     keys = [name if known is None else known.key(name) for name in names]
-    if missing := {key: name for key, name in zip(keys, names, strict=True) if key not in ctx.resolved_names}:
+    if missing := {key: name for key, name in zip(keys, names, strict=True) if key not in ctx.resolved}:
         raise Unprepared(lambda outside: _prepare(outside, missing, known))
-    return [cast("ResolvedExerciseName", ctx.resolved_names[key]) for key in keys]
+    return [cast("ResolvedExerciseName", ctx.resolved[key]) for key in keys]
 
 
 async def _prepare(ctx: Context, names: Mapping[str, str], known: KnownExercises | None) -> None:
-    ctx.resolved_names.update(zip(names, await _resolve(ctx, [*names.values()], known), strict=True))
+    ctx.resolved.update(zip(names, await _resolve(ctx, [*names.values()], known), strict=True))
 
 
 async def _resolve(ctx: Context, names: Sequence[str], known: KnownExercises | None) -> list[ResolvedExerciseName]:

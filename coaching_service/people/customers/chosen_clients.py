@@ -97,7 +97,17 @@ async def _list_members(ctx: Context, groups: Sequence[str]) -> list[CustomerRef
         raise invalid_field("groups", f"has names that no group has: {unknown}{hint}", code="UNKNOWN_NAME")
     selection: CustomerFilter = {"archived": False, "groups": wanted.known}
     ids = [each async for batch in bulk.iterate_matching(ctx, selection, MAX_CLIENTS) for each in batch]
-    return await name_chosen(ctx, ids, "groups")
+    return await name_chosen(ctx, await keep_resolved(ctx, f"groups {sorted(wanted.known)}", ids), "groups")
+
+
+async def keep_resolved(ctx: Context, key: str, ids: list[ObjectId]) -> list[ObjectId]:
+    """Return the clients of a group or program now who were in it when the call was proposed, if it was: no new ones."""
+
+    async def list_now() -> list[ObjectId]:
+        return ids
+
+    resolved = await ctx.resolve(key, list_now)
+    return [each for each in ids if each in resolved]
 
 
 def name_clients(clients: Sequence[CustomerReference]) -> str:

@@ -117,6 +117,15 @@ async def get_local_date(ctx: Context, customer_id: ObjectId) -> date:
     return ctx.caller.today(customer["timezone"])
 
 
+async def resolve_today(ctx: Context, customer_id: ObjectId) -> str:
+    """Return the date that a call without one means: today's where the client is, or that of its proposal."""
+
+    async def find() -> str:
+        return str(await get_local_date(ctx, customer_id))
+
+    return await ctx.resolve(f"today of {customer_id}", find)
+
+
 async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
     """Return whether a client is archived. Raises what get_visible raises."""
     customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, store.ARCHIVED))

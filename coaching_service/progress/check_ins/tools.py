@@ -77,6 +77,7 @@ async def schedule_check_in(
     """Ask a client for a form, measurements or a task again and again, apart from workouts. list_check_ins reads the
     answers, undo ends it."""
     today = await customers.get_local_date(ctx, customer_id)
+    start_date = start_date or await customers.resolve_today(ctx, customer_id)
     existing = await service.list_check_ins(ctx, customer_id)
     new: NewCheckIn = {
         "formId": None if form is None else await resolve_document(ctx, "form", "form", form),
@@ -84,7 +85,7 @@ async def schedule_check_in(
         "taskFields": None if task is None else {"title": task, "description": None},
         "weekday": weekday,
         "everyDays": every_days,
-        "startDate": start_date or str(today),
+        "startDate": start_date,
         "until": until,
     }
     check_in = await service.create(ctx, customer_id, new)

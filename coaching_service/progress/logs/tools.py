@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
@@ -87,7 +88,8 @@ async def log_workout(
     pain. NAME is an item of the workout, or an exercise of its circuit, with its sets round by round. Items not named
     stay; an existing log is replaced after confirmation."""
     if workout_id is None:
-        workout_id = await _find_workout(ctx, ClientCalendar(customer_id), str(date))
+        find = partial(_find_workout, ctx, ClientCalendar(customer_id), str(date))
+        workout_id = await ctx.resolve(f"workout of {customer_id} on {date}", find)
     block = await workouts.get(ctx, ClientCalendar(customer_id), workout_id)
     _require_past(block, await customers.get_local_date(ctx, customer_id))
     before: Mapping[str, Any] = {**block}

@@ -23,6 +23,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.chosen_clients import (
     choose_clients,
     identify_clients,
+    keep_resolved,
     name_chosen,
 )
 from coaching_service.people.customers.models import CustomerReference
@@ -215,7 +216,7 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
 async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[CustomerReference]:
     """Return the chosen clients. Raises what `choose_clients` raises, and NotFound for the program."""
     if (program_id := sent["assigned_program_id"]) is not None:
-        ids = await sync.list_running_clients(ctx, program_id)
+        ids = await keep_resolved(ctx, f"program {program_id}", await sync.list_running_clients(ctx, program_id))
         return await name_chosen(ctx, ids, "assignedProgramId")
     return await choose_clients(ctx, sent["customer_id"], sent["customer_ids"], sent["groups"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
+from functools import partial
 from typing import Any, Literal, cast, get_args
 
 from marshmallow import validates_schema
@@ -83,11 +84,13 @@ async def set_availability(
     """Enter or change when a client is away, injured or ill: nothing is missed then, and check-ins pause; or end it."""
     today = await customers.get_local_date(ctx, customer_id)
     if kind == _BACK:
-        return await _resume(ctx, customer_id, today, start_date or str(today), planned)
+        back = start_date or await customers.resolve_today(ctx, customer_id)
+        return await _resume(ctx, customer_id, today, back, planned)
     why = cast("AvailabilityKind", kind)
     new: NewAvailability = {
         "kind": why,
-        "from": start_date or await _find_beginning(ctx, customer_id, today, why),
+        "from": start_date
+        or await ctx.resolve(f"beginning of {customer_id}", partial(_find_beginning, ctx, customer_id, today, why)),
         "until": until,
         "note": note,
     }

@@ -42,7 +42,7 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], cust
         of_kind[mention.kind].append(mention)
     for kind in ("form", "metric set"):
         if of_kind[kind]:
-            problems.entries += _match_names(of_kind[kind], await _list_names(ctx, kind))
+            problems.entries += _match_names(ctx, of_kind[kind], await _list_names(ctx, kind))
     remarks = ""
     if of_kind["exercise"]:
         with problems.collect():
@@ -60,7 +60,7 @@ async def resolve_document(ctx: Context, kind: Literal["form", "metric set"], pa
     if (identifier := parse_id(text.strip().lower())) is not None:
         return identifier
     mention = Mention(kind, path, 1, text, {}, "_id")
-    problems = _match_names([mention], await _list_names(ctx, kind))
+    problems = _match_names(ctx, [mention], await _list_names(ctx, kind))
     Problems([replace(each, line=None, message=f"is unknown: {each.message}") for each in problems]).raise_any()
     return ObjectId(mention.target["_id"])
 
@@ -155,18 +155,20 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer
     return describe_readings(matched.keys(), matched.values())
 
 
-def _match_names(mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[Problem]:
+def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[Problem]:
     """Put identifiers into mentions by exact names; yields the problems of the others."""
     for mention in mentions:
         wanted = normalize(mention.name)
         matching = [identifier for identifier, name in names.items() if normalize(name) == wanted]
+        resolved = ctx.resolved.get(f"{mention.kind} {wanted}")
+        matching = [identifier for identifier in matching if identifier == resolved] or matching
         if len(matching) != 1:
             normalized = {identifier: normalize(name) for identifier, name in names.items()}
             near = process.extract(wanted, normalized, limit=_NEAREST)
             message = _describe(mention.kind, [(names[key], key) for _, _, key in near])
             yield _unknown(mention, message, [names[key] for _, score, key in near if score >= _MIN_SCORE])
         else:
-            mention.target[mention.key] = matching[0]
+            mention.target[mention.key] = ctx.resolved[f"{mention.kind} {wanted}"] = matching[0]
 
 
 def _unknown(mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()) -> Problem:
