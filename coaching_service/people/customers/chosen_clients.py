@@ -101,7 +101,7 @@ async def _list_members(ctx: Context, groups: Sequence[str]) -> list[CustomerRef
 
 
 async def keep_resolved(ctx: Context, key: str, ids: list[ObjectId]) -> list[ObjectId]:
-    """Return the clients of a group or program now who were in it when the call was proposed, if it was: no new ones."""
+    """Return the clients of a group or program without those who joined since the call was proposed."""
 
     async def list_now() -> list[ObjectId]:
         return ids
