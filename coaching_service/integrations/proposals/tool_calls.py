@@ -89,8 +89,8 @@ class Unconfirmed(Exception):
     """The call was rolled back: the coach has to confirm it first.
 
     `messages`: how many people it writes to. `shown` is the hash of what it would do, and `changes` says it in words.
-    `customer_ids`: the clients it concerns. `resolved`: what its names, dates and groups mean. `token_refused`: a token was sent that is not valid, or confirmed something
-    else than what would be done now.
+    `customer_ids`: the clients it concerns. `resolved`: what its names, dates and groups mean. `token_refused`: a token
+    was sent that is not valid, or confirmed something else than what would be done now.
     """
 
     def __init__(
