@@ -118,7 +118,7 @@ async def get_local_date(ctx: Context, customer_id: ObjectId) -> date:
 
 
 async def resolve_today(ctx: Context, customer_id: ObjectId) -> str:
-    """Return the date that a call without one means: today's where the client is, or that of its proposal."""
+    """Return the date that a call without one means: today's where the client is, or when it was proposed."""
 
     async def find() -> str:
         return str(await get_local_date(ctx, customer_id))

@@ -87,10 +87,12 @@ async def set_availability(
         back = start_date or await customers.resolve_today(ctx, customer_id)
         return await _resume(ctx, customer_id, today, back, planned)
     why = cast("AvailabilityKind", kind)
+    if start_date is None:
+        find = partial(_find_beginning, ctx, customer_id, today, why)
+        start_date = await ctx.resolve(f"beginning of {customer_id}", find)
     new: NewAvailability = {
         "kind": why,
-        "from": start_date
-        or await ctx.resolve(f"beginning of {customer_id}", partial(_find_beginning, ctx, customer_id, today, why)),
+        "from": start_date,
         "until": until,
         "note": note,
     }
