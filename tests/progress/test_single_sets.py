@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+from datetime import timedelta
 from typing import Any
 
+import pytest
+
+from coaching_service.core.database.documents import now
+from coaching_service.core.ids import ObjectId
 from tests.support.client import TUESDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
     Json,
@@ -85,6 +90,36 @@ async def test_set_takes_the_place_of_one_that_was_logged_with_the_whole_item(co
     (await own_log(client, block, circuit, customerSets=rounds)).ok()
     done = (await send_set(client, block, circuit, 1, exerciseId=squat["_id"], round=2, loggedAt=at(1))).ok()
     assert [(each["round"], each["reps"]) for each in done["customerSets"]] == [(1, 5), (2, 8)]
+
+
+@pytest.mark.parametrize("ahead", ["2036-01-01T00:00:00Z", "2036-01-01T00:00:00.000+02:00"])
+async def test_a_clock_that_is_ahead_does_not_lock_a_set(coach: CoachClient, ahead: str) -> None:
+    ana = await coach.create_customer()
+    squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
+    block = await block_with(coach, ana, exercise_of(squat, PLANNED), circuit_of(squat, press))
+    [item, circuit], client = block["items"], await coach.as_client(ana)
+    places: list[tuple[Json, Json]] = [(item, {}), (circuit, {"exerciseId": press["_id"], "round": 2})]
+    for each, place in places:
+        before = now()
+        first = (await send_set(client, block, each, loggedAt=ahead, **place)).ok()
+        [stored] = first["customerSets"]
+        assert f"{before:%FT%T}" <= stored["loggedAt"] <= f"{now():%FT%T.999Z}", "the time of the server"
+        assert (await send_set(client, block, each, loggedAt=ahead, **place)).ok() == first, "a repetition"
+        for reps in (7, 6, 9):
+            sent: Json = {7: {}, 6: {"loggedAt": ahead}, 9: {"loggedAt": f"{now():%FT%T.%f}"}}[reps]
+            corrected = (await send_set(client, block, each, reps=reps, **sent, **place)).ok()
+            assert [done["reps"] for done in corrected["customerSets"]] == [reps]
+
+
+async def test_a_time_in_the_future_that_was_stored_before_does_not_lock_a_set(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, exercise_of(await coach.create_exercise(), PLANNED))
+    [item], client = block["items"], await coach.as_client(ana)
+    (await send_set(client, block, item)).ok()
+    future = {"$set": {"items.0.customerSets.0.loggedAt": now() + timedelta(days=3000)}}
+    await coach.ctx.db["workoutBlocks"].update_one({"_id": ObjectId(block["_id"])}, future)
+
+    assert [done["reps"] for done in (await send_set(client, block, item, reps=7)).ok()["customerSets"]] == [7]
 
 
 async def test_set_of_a_skipped_or_swapped_item(coach: CoachClient) -> None:

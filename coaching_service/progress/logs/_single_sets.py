@@ -1,13 +1,14 @@
 """A set that a client logs by itself, in any order and as often as it is sent.
 
 Of the sets of one exercise, round and index the one with the later `loggedAt` wins; of two at the same time the one
-whose values come later in a fixed order, so that the result does not depend on which arrived first.
+whose values come later in a fixed order, so that the result does not depend on which arrived first. A time in the
+future counts as now: a device whose clock is ahead does not lock a set.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import orjson
 
@@ -23,6 +24,8 @@ from coaching_service.progress.logs._client_sets import (
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
 
+# By how much the clocks of processes may differ: a stored time later than that is of a version that did not limit it.
+_CLOCK_TOLERANCE = timedelta(minutes=5)
 _Key = tuple[ObjectId, int, int]  # exercise, round (1 outside circuits) and index
 
 
@@ -33,16 +36,16 @@ class AlreadyLogged(Exception):
 def merge_set(item: WorkItem, sent: CustomerSet, now: datetime) -> ItemLog:
     """Return the log of an item with a set in place of the set of the same exercise, round and index.
 
-    Without `loggedAt` the set was done `now`. The item is completed when every planned set has a completed one, and
-    stays completed until one of its sets is not. Raises AlreadyLogged, BadRequest if the item has no sets,
-    InvalidFields for an exercise or a round that it has not.
+    Without `loggedAt`, or with a later one, the set was done `now`. The item is completed when every planned set has a
+    completed one, and stays completed until one of its sets is not. Raises AlreadyLogged, BadRequest if the item has no
+    sets, InvalidFields for an exercise or a round that it has not.
     """
     if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
         raise BadRequest("Only exercises and circuits have sets; log the item as a whole", code="ITEM_WITHOUT_SETS")
     done = _to_stored(item, sent, now)
     sets = {_key(item, logged): logged for logged in item["customerSets"]}
     key = _key(item, done)
-    if key in sets and not _wins(done, sets[key]):
+    if key in sets and not _wins(done, sets[key], is_ahead=sent.get("loggedAt", now) > now, now=now):
         raise AlreadyLogged
     sets[key] = done
     if len(sets) > (MAX_CIRCUIT_SETS if item["type"] == "CIRCUIT" else MAX_EXERCISE_SETS):
@@ -61,7 +64,7 @@ def merge_set(item: WorkItem, sent: CustomerSet, now: datetime) -> ItemLog:
 
 
 def _to_stored(item: ExerciseItem | CircuitItem, sent: CustomerSet, now: datetime) -> CustomerSet:
-    at = sent.get("loggedAt", now)
+    at = min(sent.get("loggedAt", now), now)
     if item["type"] == "EXERCISE":
         swap = item.get("swappedFor")
         exercise_id = exercise_of_set(item, swap["exerciseId"] if swap else None, sent["exerciseId"])
@@ -74,9 +77,16 @@ def _to_stored(item: ExerciseItem | CircuitItem, sent: CustomerSet, now: datetim
     return done
 
 
-def _wins(done: CustomerSet, stored: CustomerSet) -> bool:
-    """Return whether a set takes the place of a stored one, which has no time if it was logged with the whole item."""
-    return "loggedAt" not in stored or _rank(done) > _rank(stored)
+def _wins(done: CustomerSet, stored: CustomerSet, *, is_ahead: bool, now: datetime) -> bool:
+    """Return whether a set takes the place of a stored one, which has no time if it was logged with the whole item.
+
+    A set that was sent with a time in the future changes nothing if its values are stored: it is a repetition.
+    """
+    if "loggedAt" not in stored or stored["loggedAt"] > now + _CLOCK_TOLERANCE:
+        return True
+    if is_ahead and _rank(done)[1] == _rank(stored)[1]:
+        return False
+    return _rank(done) > _rank(stored)
 
 
 def _rank(logged: CustomerSet) -> tuple[datetime, bytes]:

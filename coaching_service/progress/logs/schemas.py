@@ -104,7 +104,10 @@ class SetLog(NewCustomerSet):
         metadata={"description": "In a circuit: the round, from 1. Default: 1."},
     )
     loggedAt = LoggedTime(
-        metadata={"description": "When the client did the set. The later one of the same set wins. Default: now."}
+        metadata={
+            "description": "When the client did the set. The later one of the same set wins. A time "
+            "in the future counts as now. Default: now."
+        }
     )
 
 

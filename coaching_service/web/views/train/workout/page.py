@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from functools import partial
 from typing import Any, cast
 
@@ -10,7 +9,7 @@ from aiohttp import web
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Boolean, Choice
 from coaching_service.people.account.load_units import convert_entered_load
@@ -33,7 +32,6 @@ from coaching_service.web.views.workout.unusual_loads import find_highest_usual,
 
 WORKOUT = "/workouts/{wblockId}"
 ITEM = f"{WORKOUT}/items/{{witemId}}"
-_CLOCK_TOLERANCE = timedelta(minutes=5)
 # What a script shows of a set after it was sent.
 _SHOWN = frozenset({"index", "round", "exerciseId", "isCompleted", "loggedAt", *AMOUNTS})
 pages = Pages("/train")
@@ -81,8 +79,6 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: d
     """Log one set, or take it back."""
     left_out = {"loadUnit", "confirmed"} if form["loggedAt"] is not None else {"loadUnit", "confirmed", "loggedAt"}
     done = cast("CustomerSet", {name: value for name, value in form.items() if name not in left_out})
-    if "loggedAt" in done:
-        done["loggedAt"] = min(done["loggedAt"], now() + _CLOCK_TOLERANCE)  # else a wrong clock locks the set
     unit = form["loadUnit"] or ctx.caller.load_unit
     if form["loggedAt"] is None and done["isCompleted"]:  # a script has asked before it stored the set on the device
         await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
