@@ -70,6 +70,20 @@ def test_a_percentage_is_no_load() -> None:
     assert problems(content) == [("load", "VALUE_LEFT_OUT")]
 
 
+@pytest.mark.parametrize("load", ["60 min", "5 km"])
+def test_a_load_in_a_unit_of_something_else(load: str) -> None:
+    content = f"{SETS}2025-01-06,Squat,5,,{load}\n"
+    assert [(each.reps, each.load) for each in sets(content)] == [(5, None)]
+    assert problems(content) == [("load", "VALUE_LEFT_OUT")]
+
+
+@pytest.mark.parametrize("end", ["06 Jan 2025, 17:00", "08 Jan 2025, 19:00", "later"])
+def test_an_end_that_is_none_is_reported(end: str) -> None:
+    content = HEVY + f'"Core","6 Jan 2025, 18:00","{end}","","Plank",,"",0,"normal",,5,,,\n'
+    assert [(each.reps, each.minutes) for each in sets(content)] == [(5, None)]
+    assert problems(content) == [("end", "VALUE_LEFT_OUT")]
+
+
 @pytest.mark.parametrize(
     ("data", "expected", "reported"),
     [

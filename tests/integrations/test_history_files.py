@@ -247,7 +247,7 @@ def test_a_date_that_may_be_two_days_needs_an_order() -> None:
     assert values.read_moment("03/04/2026", "dmy") == Moment(date(2026, 4, 3), None)
     assert values.read_moment("03/04/26", "mdy") == Moment(date(2026, 3, 4), None)
     assert values.possible_orders("03/14/2026") == {"mdy"}
-    assert not values.depends_on_order("03.04.2026")
+    assert not values.depends_on_order("03.04.2026", None)
     for text in ("2026-13-01", "31.04.2026", "soon", "14 Floreal 2026"):
         with pytest.raises(InvalidValue):
             values.read_moment(text, None)

@@ -14,6 +14,7 @@ from coaching_service.integrations.history_files.tables import Cell
 from coaching_service.integrations.history_files.values import InvalidValue
 
 SEVERAL_SETS = re.compile(r"\d{1,4}(?:\s*/\s*\d{1,4})+")
+_SECONDS: Mapping[Unit, int] = {"min": 60, "m": 60, "h": 3600}  # no time is in meters
 _METERS: tuple[Unit, ...] = ("km", "mi", "m", "yd")
 
 
@@ -38,6 +39,13 @@ def read_repetitions(cell: Cell) -> float | None:
     if is_other:
         raise InvalidValue("must be a number of repetitions")
     return None if quantity is None else quantity.amount
+
+
+def seconds_in_unit(cell: Cell, unit: Unit | None) -> int:
+    """Return by what a duration is multiplied that has been read as seconds, with the unit of its heading."""
+    if unit == "h" and isinstance(cell, str) and cell.count(":") == 1:  # 1:05 is hours and minutes
+        return 60
+    return _SECONDS.get(unit, 1) if unit is not None and values.is_plain_number(cell) else 1
 
 
 def _is_load(unit: str) -> bool:

@@ -16,6 +16,7 @@ from coaching_service.integrations.history_files._headings import (
 )
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell
+from coaching_service.integrations.history_files.values import DateOrder
 
 # Cells by field, with the units that their headings have.
 Cells = Mapping[Field, tuple[Cell, Unit | None]]
@@ -127,6 +128,16 @@ def count_headings(cells: Sequence[Cell]) -> int:
     words = words_of(cells)
     special = {name for dialect in DIALECTS for group in (*dialect.marks, tuple(dialect.columns)) for name in group}
     return sum(word in FIELD_OF or word in special for word in words)
+
+
+def date_order_of(dialect: Dialect, headings: Sequence[str]) -> DateOrder | None:
+    """Return the order that the heading of the dates says, else another heading; None if none does."""
+    orders: dict[Field | None, DateOrder] = {}
+    for heading in headings:
+        if (order := read_heading(heading).date_order) is not None:
+            known = dialect.field_of(heading)
+            orders.setdefault(None if known is None else known[0], order)
+    return orders.get("date", next(iter(orders.values()), None))
 
 
 def cells_of(dialect: Dialect, headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[Cells]:

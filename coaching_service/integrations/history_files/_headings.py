@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.tables import Cell
+from coaching_service.integrations.history_files.values import DateOrder
 
 Field = Literal[
     "customer",
@@ -38,7 +39,7 @@ Field = Literal[
     "leftOut",
 ]
 Name = TypeVar("Name", bound=str)
-Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "min"]
+Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "s", "min", "h"]
 
 # Each name is normalized: lower case, without accents and signs. Units and what is in brackets are read separately.
 VOCABULARY: Mapping[Field, tuple[str, ...]] = {
@@ -274,30 +275,73 @@ _UNIT_WORDS: Mapping[str, Unit] = {
     "mins": "min",
     "minutes": "min",
 }
-_TIME_WORDS = {"sec", "s", "seconds", "mm ss", "h mm", "hh mm ss"}
+_HOURS: Mapping[str, Unit] = dict.fromkeys(
+    ("h", "hr", "hrs", "hour", "hours", "std", "stunden", "horas", "heures", "ore"), "h"
+)
+_UNITS_OF_HEADINGS: Mapping[str, Unit] = _UNIT_WORDS | _HOURS
+_UNITS_IN_BRACKETS: Mapping[str, Unit] = {
+    **_UNITS_OF_HEADINGS,
+    **dict.fromkeys(("s", "sec", "secs", "seconds"), "s"),
+    **dict.fromkeys(("minutos", "minuten", "minuti"), "min"),
+}
 _SIGNS = re.compile(r"[^a-z0-9%]+")
-_IN_BRACKETS = re.compile(r"^(.*)\((.*)\)\s*$")
+_IN_BRACKETS = re.compile(r"^(.*)[(\[](.*)[)\]]\s*$")
+_HOURS_AND_MINUTES = re.compile(r"(?:h{1,2} m{1,2}|(?:12|24) ?h)(?: (?:a|am pm|tt))?")
+_TIME_PATTERN = re.compile(r"h{1,2} m{1,2} s{1,2}(?: (?:a|am pm|tt))?|m{1,2} s{1,2}")
+_DATE_PATTERN = re.compile(r"([a-z]+) ([a-z]+) ([a-z]+)(?: h{1,2} m{1,2}(?: s{1,2})?)?")
+_DATE_ORDERS: Mapping[str, DateOrder] = {"dmy": "dmy", "mdy": "mdy", "ymd": "ymd"}
+# The parts of patterns such as `dd/mm/yyyy`; `j` is a day in French and a year in German.
+_DATE_PARTS: Mapping[str, str] = {
+    **dict.fromkeys(("d", "dd", "t", "tt", "g", "gg", "day", "dia", "tag", "jour", "giorno"), "d"),
+    **dict.fromkeys(("m", "mm", "mmm", "month", "mes", "monat", "mois", "mese"), "m"),
+    **dict.fromkeys(("y", "yy", "yyyy", "a", "aa", "aaaa", "year", "ano", "jahr", "annee", "anno", "jjjj"), "y"),
+    **dict.fromkeys(("j", "jj"), "j"),
+}
 
 
 @dataclass(frozen=True)
 class Heading:
-    """A heading as it is compared: its words, and the unit behind them if there is one."""
+    """A heading as it is compared: its words, and what a hint behind them says.
+
+    `unit` and `date_order` (of a pattern such as `dd/mm/yyyy`) are None without one, `hint` is empty.
+    """
 
     words: str
-    unit: Unit | None
+    unit: Unit | None = None
+    hint: str = ""
+    date_order: DateOrder | None = None
 
 
 @lru_cache(maxsize=4096)
 def read_heading(text: str) -> Heading:
-    """Return the words and the unit of a heading: `Weight (lbs)` and `weight_lbs` are `weight` in lb."""
+    """Return the words and the hint of a heading: `Weight (lbs)` and `weight_lbs` are `weight` in lb.
+
+    What is in brackets and neither a unit nor a pattern of dates or times belongs to the words.
+    """
     found = _IN_BRACKETS.match(normalize(text))
     if found is not None:
-        inside = _words(found[2])
-        if inside in _UNIT_WORDS or inside in _TIME_WORDS:
-            return Heading(_words(found[1]), _UNIT_WORDS.get(inside))
+        words, hint = _words(found[1]), _words(found[2])
+        if (unit := _UNITS_IN_BRACKETS.get(hint)) is not None:
+            return Heading(words, unit, hint)
+        if _HOURS_AND_MINUTES.fullmatch(hint) or _TIME_PATTERN.fullmatch(hint):
+            return Heading(words, "h" if _HOURS_AND_MINUTES.fullmatch(hint) else None, hint)
+        if (order := _order_of(hint)) is not None:
+            return Heading(words, None, hint, order)
     words = _words(text)
     first, _, last = words.rpartition(" ")
-    return Heading(first, _UNIT_WORDS[last]) if first and last in _UNIT_WORDS else Heading(words, None)
+    if first and (unit := _UNITS_OF_HEADINGS.get(last)) is not None:
+        return Heading(first, unit, last)
+    return Heading(words)
+
+
+def _order_of(pattern: str) -> DateOrder | None:
+    """Return the order of a pattern of dates, such as `dd mm yyyy`; None for another text."""
+    if pattern == "yyyymmdd":
+        return "ymd"
+    if (found := _DATE_PATTERN.fullmatch(pattern)) is None:
+        return None
+    parts = "".join(_DATE_PARTS.get(part, "?") for part in found.groups())
+    return _DATE_ORDERS.get(parts.replace("j", "y" if "d" in parts else "d"))
 
 
 @lru_cache(maxsize=1024)

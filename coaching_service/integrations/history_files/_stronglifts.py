@@ -10,18 +10,21 @@ from coaching_service.integrations.history_files._amounts import SEVERAL_SETS
 from coaching_service.integrations.history_files._headings import Field, Unit, read_heading
 from coaching_service.integrations.history_files.tables import Cell
 
-_SET = re.compile(r"set (\d+)(?: (reps|kg|kgs|lb|lbs))?")
+_SET = re.compile(r"set (\d+)(?: (reps|time))?")
 _COLUMNS: dict[str, Field] = {
     "date": "date",
     "workout": "workout",
     "workout name": "workout",
     "exercise": "exercise",
     "start time": "time",
+    "end time": "end",
+    "duration": "duration",
     "notes": "notes",
     "note": "notes",
 }
 _SETS_BY_REPS = {"sets reps", "sets x reps", "setsxreps", "reps"}
 _LOADS = {"weight", "load"}
+_LOAD_UNITS = {"kg", "lb"}
 
 
 def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
@@ -46,6 +49,7 @@ class _Row:
     shared: dict[Field, tuple[Cell, Unit | None]] = field(default_factory=dict)
     reps: dict[int, Cell] = field(default_factory=dict)
     loads: dict[int, tuple[Cell, Unit | None]] = field(default_factory=dict)
+    times: dict[int, tuple[Cell, Unit | None]] = field(default_factory=dict)
     load: tuple[Cell, Unit | None] = (None, None)
     text: str = ""
 
@@ -53,14 +57,16 @@ class _Row:
         """Read a cell that is not empty."""
         read = read_heading(heading)
         if found := _SET.fullmatch(read.words):
-            if read.unit is not None:
+            if read.unit in _LOAD_UNITS:
                 self.loads[int(found[1])] = (cell, read.unit)
+            elif read.unit is not None or found[2] == "time":
+                self.times[int(found[1])] = (cell, read.unit)
             else:
                 self.reps[int(found[1])] = cell
         elif read.words == "workout":
             self.shared.setdefault("workout", (cell, None))
         elif read.words in _COLUMNS:
-            self.shared[_COLUMNS[read.words]] = (cell, None)
+            self.shared[_COLUMNS[read.words]] = (cell, read.unit)
         elif read.words in _SETS_BY_REPS:
             self.text = str(cell)
         elif read.words in _LOADS:
@@ -69,14 +75,15 @@ class _Row:
     def sets(self) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
         """Yield the sets; a row without any as it is, so that it is reported."""
         reps = self.reps or dict(enumerate(_reps_of(self.text), start=1))
-        for number, count in sorted(reps.items()):
+        for number in sorted({*reps, *self.times}):
             yield {
                 **self.shared,
                 "set": (number, None),
-                "reps": (count, None),
+                "reps": (reps.get(number), None),
                 "load": self.loads.get(number, self.load),
+                "seconds": self.times.get(number, (None, None)),
             }
-        if not reps:
+        if not reps and not self.times:
             yield self.shared
 
 

@@ -69,9 +69,9 @@ def renamed(heading: str, columns: Columns) -> str:
     """Return a heading as the dialects read it, after the answers about columns."""
     if (answer := columns.get(heading)) is None:
         return heading
-    unit = read_heading(heading).unit
+    hint = read_heading(heading).hint
     name = _HEADING_OF.get(answer, "")
-    return f"{name} ({unit})" if name and unit else name
+    return f"{name} ({hint})" if name and hint else name
 
 
 def find_missing(dialect: Dialect, headings: Sequence[str], columns: Columns) -> MissingColumns | None:

@@ -191,24 +191,28 @@ def _read(table: Table, known: list[Column | None], date_order: DateOrder | None
     rows = list(itertools.islice(table.rows, MAX_CLIENTS + 1))
     if len(rows) > MAX_CLIENTS:
         raise UnreadableTable(f"has more than {MAX_CLIENTS:,} rows: divide it into several files", rows[-1].line)
-    order = date_order or _decided_order(rows, known)
+    order = date_order or _decided_order(table, rows, known)
     read = [_row_of(row, known, order) for row in rows]
     is_open = any(each["code"] == "DATE_ORDER" for row in read for each in row.left_out)
     ignored = [heading for heading, column in zip(table.headings, known, strict=True) if heading and column is None]
     return Roster(read, ignored, order, is_open)
 
 
-def _decided_order(rows: Sequence[Row], known: Sequence[Column | None]) -> DateOrder | None:
-    """Return the one order in which all dates of a roster can be read; None if both are possible, or none."""
+def _decided_order(table: Table, rows: Sequence[Row], known: Sequence[Column | None]) -> DateOrder | None:
+    """Return the one order in which all dates of a roster can be read, else the one that their heading says.
+
+    None if both are possible, or none.
+    """
     if "birthday" not in known:
         return None
     place = known.index("birthday")
+    pattern = read_heading(table.headings[place]).date_order
     orders: set[DateOrder] = {"dmy", "mdy"}
     for row in rows:
         cell = row.cells[place] if place < len(row.cells) else None
-        if isinstance(cell, str) and values.depends_on_order(cell):
+        if isinstance(cell, str) and values.depends_on_order(cell, pattern):
             orders &= values.possible_orders(cell)
-    return next(iter(orders)) if len(orders) == 1 else None
+    return next(iter(orders)) if len(orders) == 1 else pattern
 
 
 def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -> RosterRow:

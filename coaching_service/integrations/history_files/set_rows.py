@@ -6,20 +6,22 @@ import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, timedelta
 from functools import lru_cache
 from typing import IO
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._amounts import read_repetitions
+from coaching_service.integrations.history_files._amounts import read_repetitions, seconds_in_unit
 from coaching_service.integrations.history_files._dialects import (
     DIALECTS,
     Cells,
     Dialect,
     cells_of,
     count_headings,
+    date_order_of,
     nearest,
     recognise,
 )
@@ -150,12 +152,14 @@ class SetFile:
             self.missing = self.missing or missing
             headings = [renamed(heading, self.answers.columns) for heading in table.headings]
             problems = find_repeated(dialect, headings, table.line)
+            order = self.answers.date_order or date_order_of(dialect, headings)
+            answers = replace(self.answers, date_order=order)
             for row in itertools.chain([] if first is None else [first], table.rows):
                 number += 1
                 if missing is not None:
                     yield FileRow(row.line, [], [])
                     continue
-                read = _RowReader(dialect, headings, self.answers, row, number).read()
+                read = _RowReader(dialect, headings, answers, row, number).read()
                 if (sets := sets + len(read.sets)) > MAX_SETS:
                     raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
                 yield replace(read, problems=[*problems, *read.problems]) if problems else read
@@ -274,7 +278,7 @@ class _RowReader:
 
     def _moment_of(self, cells: Cells) -> Moment | None:
         cell = _cell(cells, "date")
-        if isinstance(cell, str) and values.depends_on_order(cell):
+        if isinstance(cell, str) and values.depends_on_order(cell, self._answers.date_order):
             self._date_text = cell
         try:
             moment = values.read_moment(cell, self._answers.date_order)
@@ -301,14 +305,27 @@ class _RowReader:
         seconds = self._number(cells, "duration", values.read_seconds)
         if seconds is not None:
             return round(seconds / 60, 1)
-        try:
-            end = values.read_moment(_cell(cells, "end"), self._answers.date_order)
-        except InvalidValue:
-            return None
+        end = self._end_of(cells, start)
         if end is None or end.clock is None or start.clock is None:
             return None
         minutes = (end.day - start.day).days * 1440 + _minute(end.clock) - _minute(start.clock)
-        return float(minutes) if 0 < minutes <= 1440 else None
+        if not 0 <= minutes <= 1440:
+            self._report("end", "VALUE_LEFT_OUT", "is not within a day after the start")
+            return None
+        return float(minutes) or None
+
+    def _end_of(self, cells: Cells, start: Moment) -> Moment | None:
+        """Return when a workout ended; of a time of day only, the first such time after the start."""
+        cell = _cell(cells, "end")
+        with suppress(InvalidValue):
+            return values.read_moment(cell, self._answers.date_order)
+        try:
+            clock = values.read_clock(cell)
+        except InvalidValue:
+            self._report("end", "VALUE_LEFT_OUT", "must be a time such as 18:45")
+            return None
+        is_next_day = clock is not None and start.clock is not None and clock < start.clock
+        return Moment(start.day + timedelta(days=is_next_day), clock)
 
     def _load_of(self, cells: Cells) -> tuple[float | None, Unit | None]:
         cell, unit_of_heading = cells.get("load", (None, None))
@@ -326,6 +343,9 @@ class _RowReader:
             self._report("load", "VALUE_LEFT_OUT", "is too large")
             return None, None
         unit = unit_of(quantity.unit) or unit_of_heading or unit_of(_text(cells, "loadUnit"))
+        if unit not in (None, "kg", "lb"):
+            self._report("load", "VALUE_LEFT_OUT", f"has a unit that no load has: {unit}")
+            return None, None
         return quantity.amount, unit or self._dialect.load_unit or self._answers.load_unit
 
     def _meters_of(self, cells: Cells) -> float | None:
@@ -358,8 +378,8 @@ class _RowReader:
     ) -> float | None:
         try:
             amount = read(_cell(cells, name))
-            if amount is not None and cells[name][1] == "min" and isinstance(_cell(cells, name), int | float | str):
-                amount *= 1 if ":" in str(_cell(cells, name)) else 60
+            if amount is not None and read is values.read_seconds:
+                amount *= seconds_in_unit(*cells[name])
         except InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None

@@ -74,7 +74,7 @@ def survey(file: IO[bytes], answers: Answers) -> Survey:
         found, reading = _read(file, replace(answers, date_order=order))
     if reading.missing is not None:
         found.questions += reading.missing.questions
-    if found.answers.date_order is None and reading.has_unknown_dates:
+    if reading.has_unknown_dates:
         found.questions.append(
             {
                 "code": "DATE_ORDER",

@@ -13,7 +13,7 @@ from typing import Literal
 from babel.dates import get_month_names
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files.tables import Cell
+from coaching_service.integrations.history_files.tables import Cell, text_of
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 LANGUAGES = ("en", "es", "de", "fr", "it", "pt")
@@ -24,17 +24,25 @@ _TIME_ALONE = re.compile(_TIME, re.IGNORECASE)
 _BEFORE_TIME = r"(?:,?\s+(?:at|um|a las|à|alle|às)?\s*|T)"
 _AFTER_TIME = r"(?:\s*(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
 _WITH_TIME = rf"(?:{_BEFORE_TIME}{_TIME})?{_AFTER_TIME}"
+_DATE_WITHOUT_SIGNS = re.compile(
+    rf"(?P<year>(?:19|20)\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>\d\d){_WITH_TIME}", re.IGNORECASE
+)
 _NUMERIC_DATE = re.compile(
     rf"(?P<a>\d{{1,4}})(?P<sign>[-./])(?P<b>\d{{1,2}})(?P=sign)(?P<c>\d{{1,4}}){_WITH_TIME}", re.IGNORECASE
 )
+_YEAR = r"(?P<year>\d{4}|\d{2})"
 _DAY_FIRST = re.compile(
-    rf"(?:[^\W\d]+,\s*)?(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s*(?:de\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:de\s+)?"
-    rf"(?P<year>\d{{4}}){_WITH_TIME}",
+    r"(?:[^\W\d]+,\s*)?(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º)?\s*(?:[-/]|de\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:[-/]|de\s+)?"
+    rf"{_YEAR}{_WITH_TIME}",
     re.IGNORECASE,
 )
 _MONTH_FIRST = re.compile(
-    rf"(?:[^\W\d]+,\s*)?(?P<month>[^\W\d]+)\.?\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}}){_WITH_TIME}",
+    r"(?:[^\W\d]+,\s*)?(?P<month>[^\W\d]+)\.?(?:\s+|[-/])(?P<day>\d{1,2})(?:st|nd|rd|th)?,?(?:\s+|[-/])"
+    rf"{_YEAR}{_WITH_TIME}",
     re.IGNORECASE,
+)
+_YEAR_FIRST = re.compile(
+    rf"(?P<year>\d{{4}})[-/.\s](?P<month>[^\W\d]+)\.?[-/.\s](?P<day>\d{{1,2}}){_WITH_TIME}", re.IGNORECASE
 )
 _CLOCK = re.compile(r"(?:(?P<hours>\d+):)?(?P<minutes>\d{1,3}):(?P<seconds>\d{2}(?:[.,]\d+)?)")
 _UNITS = re.compile(
@@ -45,6 +53,7 @@ _UNITS = re.compile(
 )
 _SERIAL_DATES = (10_000, 80_000)  # 1927 to 2119, in days of Excel
 _SERIAL_DATE = re.compile(r"\d{5}(?:[.,]\d+)?")
+_LAST_SHORT_YEAR = 29  # as spreadsheets read them: 29 is 2029, and 30 is 1930
 
 
 class InvalidValue(ValueError):
@@ -95,6 +104,13 @@ def read_number(cell: Cell) -> float | None:
     """Return the number of a cell, whatever its unit."""
     quantity = read_quantity(cell)
     return None if quantity is None else quantity.amount
+
+
+def is_plain_number(cell: Cell) -> bool:
+    """Return whether a cell is a number without a unit."""
+    if isinstance(cell, str):
+        return _NUMBER.fullmatch(cell.strip()) is not None
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def _amount(text: str) -> float:
@@ -157,23 +173,30 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
         from openpyxl.utils.datetime import from_excel  # large, and needed for few files only
 
         return read_moment(from_excel(cell), order)
-    if cell is None or not (text := str(cell).strip()):
+    if cell is None or not (text := text_of(cell)):
         return None
     if _SERIAL_DATE.fullmatch(text) and _SERIAL_DATES[0] <= (days := _amount(text)) < _SERIAL_DATES[1]:
         return read_moment(days, order)
+    if found := _DATE_WITHOUT_SIGNS.fullmatch(text):
+        return Moment(_date(int(found["year"]), int(found["month"]), int(found["day"])), _clock_of(found))
     if found := _NUMERIC_DATE.fullmatch(text):
         return Moment(_numeric_date(found, order), _clock_of(found))
-    if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text):
+    if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _YEAR_FIRST.fullmatch(text):
         month = _months().get(normalize(found["month"]).strip("."))
         if month is not None:
-            return Moment(_date(int(found["year"]), month, int(found["day"])), _clock_of(found))
+            return Moment(_date(_year(found["year"]), month, int(found["day"])), _clock_of(found))
     raise InvalidValue("must be a date such as 2026-03-02")
 
 
-def depends_on_order(text: str) -> bool:
-    """Return whether a text is a date of numbers such as 03/04/2026: neither with points nor with the year first."""
+def depends_on_order(text: str, order: DateOrder | None) -> bool:
+    """Return whether a text is a date of numbers such as 03/04/2026, whose order `order` does not decide.
+
+    Those with points and those with the year first have an order of their own.
+    """
     found = _NUMERIC_DATE.fullmatch(text.strip())
-    return found is not None and found["sign"] != "." and len(found["a"]) <= 2
+    if found is None or found["sign"] == "." or len(found["a"]) > 2:
+        return False
+    return order is None or (order == "ymd" and len(found["c"]) > 2)
 
 
 def possible_orders(text: str) -> set[DateOrder]:
@@ -190,9 +213,11 @@ def _numeric_date(found: re.Match[str], order: DateOrder | None) -> date:
     a, b, c = found["a"], found["b"], found["c"]
     if len(a) > 2:
         return _date(int(a), int(b), int(c))
-    if order == "ymd" and len(c) <= 2:
-        return _date(2000 + int(a), int(b), int(c))
-    year = int(c) if len(c) > 2 else 2000 + int(c)
+    if order == "ymd":
+        if len(c) <= 2:
+            return _date(_year(a), int(b), int(c))
+        order = None
+    year = _year(c)
     if found["sign"] == "." or order == "dmy":
         return _date(year, int(b), int(a))
     if order == "mdy":
@@ -204,6 +229,13 @@ def _numeric_date(found: re.Match[str], order: DateOrder | None) -> date:
             return _date(year, int(a), int(b))
         raise UnknownOrder
     return _date(year, int(b), int(a))
+
+
+def _year(text: str) -> int:
+    year = int(text)
+    if len(text) > 2:
+        return year
+    return year + (2000 if year <= _LAST_SHORT_YEAR else 1900)
 
 
 def _date(year: int, month: int, day: int) -> date:
