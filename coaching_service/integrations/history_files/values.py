@@ -177,6 +177,10 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
         return None
     if _SERIAL_DATE.fullmatch(text) and _SERIAL_DATES[0] <= (days := _amount(text)) < _SERIAL_DATES[1]:
         return read_moment(days, order)
+    return _moment_in(text, order)
+
+
+def _moment_in(text: str, order: DateOrder | None) -> Moment:
     if found := _DATE_WITHOUT_SIGNS.fullmatch(text):
         return Moment(_date(int(found["year"]), int(found["month"]), int(found["day"])), _clock_of(found))
     if found := _NUMERIC_DATE.fullmatch(text):
