@@ -278,7 +278,7 @@ _UNIT_WORDS: Mapping[str, Unit] = {
 _HOURS: Mapping[str, Unit] = dict.fromkeys(
     ("h", "hr", "hrs", "hour", "hours", "std", "stunden", "horas", "heures", "ore"), "h"
 )
-_UNITS_OF_HEADINGS: Mapping[str, Unit] = _UNIT_WORDS | _HOURS
+_UNITS_OF_HEADINGS: Mapping[str, Unit] = {**_UNIT_WORDS, **_HOURS}
 _UNITS_IN_BRACKETS: Mapping[str, Unit] = {
     **_UNITS_OF_HEADINGS,
     **dict.fromkeys(("s", "sec", "secs", "seconds"), "s"),
