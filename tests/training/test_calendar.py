@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
     Json,
     add,
@@ -278,3 +278,37 @@ async def test_superset_is_kept_by_copies_and_moves(coach: CoachClient) -> None:
     assert titles({"items": [(await read(coach, block))["items"][1]]}) == ["z"]
     (await coach.patch(f"{path_of(block)}/witems/{second['_id']}", {"supersetId": None})).ok()
     assert (await read(coach, block))["items"][0]["supersetId"] is None
+
+
+@pytest.mark.parametrize("owner", ["client", "program"])
+async def test_a_block_is_moved_to_a_position_of_its_day_or_another(coach: CoachClient, owner: str) -> None:
+    days: list[Any]
+    if owner == "client":
+        base, field, days = client_path(await coach.create_customer()), "date", [MONDAY, TUESDAY]
+    else:
+        program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+        base, field, days = f"/coach/programs/{program['_id']}", "day", [1, 2]
+    ids = {}
+    for name, day in (("A", 0), ("B", 0), ("C", 0), ("D", 1), ("E", 1)):
+        ids[name] = (await coach.post(f"{base}/wblocks", {"name": name, field: days[day]})).ok(201)["_id"]
+
+    async def change(which: str, **body: Any) -> Reply:
+        return await coach.send(
+            "PATCH", f"{base}/wblocks/{ids[which]}", json=body, headers={"Prefer": "handling=strict"}
+        )
+
+    async def order() -> list[tuple[str, int]]:
+        ends = ("startDate", "endDate") if field == "date" else ("startDay", "endDay")
+        listed = (await coach.get(f"{base}/wblock", **dict(zip(ends, days, strict=True)))).ok()
+        return [(block["name"], block["order"]) for block in listed]
+
+    assert (await change("C", order=0)).ok()["order"] == 0
+    assert await order() == [("C", 0), ("A", 1), ("B", 2), ("D", 0), ("E", 1)]
+    changed = (await change("A", order=1, name="First", **{field: days[1]})).ok()
+    assert (changed["name"], changed["order"], changed[field]) == ("First", 1, days[1])
+    assert await order() == [("C", 0), ("B", 1), ("D", 0), ("First", 1), ("E", 2)]
+    assert (await change("C", order=99)).ok()["order"] == 1, "the end"
+    (await change("D", order=2, version=7)).refused(409)
+    for wrong in (-1, None, "1", 1.5):
+        (await change("D", order=wrong)).refused(400, "order")
+    assert await order() == [("B", 0), ("C", 1), ("D", 0), ("First", 1), ("E", 2)]

@@ -25,6 +25,7 @@ from coaching_service.training.programs.schemas import (
     ProgramQuery,
     VersionReference,
 )
+from coaching_service.training.workouts.blocks.models import BlockPosition
 from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
 
 routes = Routes("/coach/programs", tag="Programs")
@@ -160,7 +161,9 @@ BlockRoutes(
     range_query=DayRange(),
     range_names=("startDay", "endDay"),
     new_block=NewProgramBlock(),
-    block_change=patch_of(input_of(ProgramBlockFields, IdentityFields), name="ProgramBlockChange"),
+    block_change=patch_of(
+        input_of(ProgramBlockFields, IdentityFields), input_of(BlockPosition), name="ProgramBlockChange"
+    ),
     copy_target=ProgramBlockCopy(),
     block_example={"name": "Full body A", "day": 1},
 ).declare()

@@ -228,9 +228,9 @@ async def update_workout(
     if date is not None and date != before["date"]:
         change["date"] = date
         there = await read_taken_days(ctx, owner, {date})
-    block = await service.update(ctx, owner, workout_id, change)
     if order is not None:
-        block = await service.reorder(ctx, owner, workout_id, order)
+        change["order"] = order
+    block = await service.update(ctx, owner, workout_id, change)
     customer = await customers.get_visible_reference(ctx, customer_id)
     named = _describe_change(typed(before["name"]), typed(block["name"]))
     moved = _describe_change(str(before["date"]), str(block["date"]))

@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import _external as external_blocks
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import NewBlock, WorkoutBlockFields
+from coaching_service.training.workouts.blocks.models import BlockPosition, NewBlock, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
@@ -52,7 +52,9 @@ BlockRoutes(
     range_query=CalendarQuery(),
     range_names=("startDate", "endDate"),
     new_block=NewWorkoutBlock(),
-    block_change=patch_of(input_of(WorkoutBlockFields, IdentityFields), name="WorkoutBlockChange"),
+    block_change=patch_of(
+        input_of(WorkoutBlockFields, IdentityFields), input_of(BlockPosition), name="WorkoutBlockChange"
+    ),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
     block_query=WorkoutBlockQuery(),

@@ -177,7 +177,7 @@ async def get_block(
 async def update_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: BlockChange) -> Block:
     """Change a workout block.
 
-    On another day it goes after the blocks that are already there.
+    On another day it goes after the blocks that are already there, or to the position `order`.
     """
     return await service.update(ctx, owner, wblock_id, body)
 

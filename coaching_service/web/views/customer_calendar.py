@@ -223,6 +223,5 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Red
 async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: _MoveWorkoutForm) -> Redirect:
     """Move a workout to a position of the same or another day."""
     calendar = ClientCalendar(customer_id)
-    await workouts.update(ctx, calendar, block_id, {"date": form["date"]})
-    block = await workouts.reorder(ctx, calendar, block_id, form["place"] - 1)
+    block = await workouts.update(ctx, calendar, block_id, {"date": form["date"], "order": form["place"] - 1})
     return Redirect(week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}.")

@@ -12,7 +12,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.fields import Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import Date, ListOf, Text, TimeOfDay
+from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
@@ -212,7 +212,17 @@ class _Version(TypedDict):
     version: int | None
 
 
-class _BlockChange(PlannedBlock, _SentDay, IdentityInput, _Version):
+class BlockPosition(TypedDict):
+    """Where among the blocks of its day a block goes."""
+
+    order: Annotated[
+        int,
+        Integer(minimum=0, maximum=1000),
+        Description("Position among the blocks of the day, from 0; past the end is the end."),
+    ]
+
+
+class _BlockChange(PlannedBlock, _SentDay, IdentityInput, BlockPosition, _Version):
     pass
 
 

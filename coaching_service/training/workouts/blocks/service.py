@@ -155,17 +155,19 @@ async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: Obj
 
 @transactional
 async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
-    """Change the fields of a block that are sent; on another day it goes after the blocks of that day.
+    """Change the fields of a block that are sent; on another day it goes after the blocks of that day, unless `order`.
 
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    sent = {name: value for name, value in change.items() if name != "version"}
+    sent = {name: value for name, value in change.items() if name not in ("order", "version")}
     fields = cast("BlockFields", stored_fields(sent))
     version = change.get("version")
-    if not fields:
-        return await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
-    return await store_change(ctx, owner, block_id, fields, version)
+    if fields:
+        block = await store_change(ctx, owner, block_id, fields, version)
+    else:
+        block = await present_block(ctx, owner, await _read_version(ctx, owner, block_id, version))
+    return await _reorder(ctx, owner, block_id, change["order"]) if "order" in change else block
 
 
 async def store_change(
@@ -189,13 +191,8 @@ async def store_change(
     return await present_block(ctx, owner, block)
 
 
-@transactional
-async def reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> Block:
-    """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end.
-
-    Raises NotFound, Forbidden.
-    """
-    await owner.require_access(ctx)
+async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> Block:
+    """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end."""
     block = await store.find_one(ctx, owner.block_filter, block_id)
     if block is None:
         raise block_not_found()
