@@ -10,7 +10,7 @@ from typing import Any
 
 from coaching_service.training.workout_text.done_sets import read_done_sets
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
 
 TODAY = str(datetime.now(UTC).date())
 LINES = 40
@@ -116,3 +116,23 @@ async def test_carries_are_planned_and_logged_as_text_and_as_arrays(mcp: McpHttp
     text = history["content"][0]["text"]
     assert "best 40m @24.5kg" in text
     assert "farthest distance 40m, volume 0, 3 sets" in text
+
+
+async def test_what_stays_of_a_log_is_on_both_sides(mcp: McpHttpClient, coach: CoachClient) -> None:
+    await coach.create_exercise("Squat")
+    known = {"customerId": (await coach.create_customer())["_id"]}
+    days = [{"date": TODAY, "name": "Legs", "text": "Squat: 3x8\ntask: Walk"}]
+    known["workoutId"] = tool_change(await mcp.call("create_workout", **known, days=days))["workoutId"]
+    first = "Squat: 8, 8, 8 @60kg | hard | pain shoulder\nWalk: skipped | rain | pain knee"
+    tool_change(await mcp.call("log_workout", **known, text=first))
+    for text, line in (
+        (
+            "Squat: 9, 9, 9 @60kg",
+            "8, 8, 8 @60kg | «hard» | pain «shoulder» → 9, 9, 9 @60kg | comment «hard» | pain «shoulder»",
+        ),
+        ("Squat: 9 @60kg | easy", "→ 9 @60kg (1 of 3 planned sets) | comment «easy» | pain «shoulder»"),
+        ("Walk: done", "skipped | «rain» | pain «knee» → done | pain «knee»"),
+    ):
+        proposal = tool_proposal(await mcp.call("log_workout", **known, text=text), "DONE_WORK")
+        assert proposal["summary"].endswith(f"{line}.")
+        await approve(coach, proposal)

@@ -261,8 +261,8 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     again = {**known, "text": "Back squat: 9, 9, 9 @60kg", "sessionRpe": 8}
     proposal = tool_proposal(await mcp.call("log_workout", **again), "DONE_WORK")
     assert proposal["summary"].endswith(
-        "«Back squat» 8, 8, 7 @60kg | «felt good» | pain «left knee» → 9, 9, 9 @60kg (3 of 4 planned sets); "
-        "session RPE 7 → session RPE 8."
+        "«Back squat» 8, 8, 7 @60kg | «felt good» | pain «left knee» → 9, 9, 9 @60kg (3 of 4 planned sets) "
+        "| comment «felt good» | pain «left knee»; session RPE 7 → session RPE 8."
     )
     await approve(coach, proposal)
     lines = without_ids((await read(mcp, client))["docs"][0]["lines"])

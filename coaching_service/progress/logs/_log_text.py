@@ -235,9 +235,10 @@ def _describe(target: NamedWork, stored: WorkItem, load_unit: str) -> str:
     done, planned = _count_sets(stored, target.entry)
     if done < planned:
         words.append(f"({done} of {planned} planned sets)")
-    previous = _comments_of(target.item)
-    changed = {kind: text for kind, text in _comments_of(stored).items() if text and text != previous[kind]}
-    words += [f"| {kind} {typed_line(text, _MAX_SHOWN)}" for kind, text in changed.items()]
+    # All of them where the side before shows them: what stays must not look as if it were removed.
+    previous = {} if before and target.entry is None else _comments_of(target.item)
+    shown = {kind: text for kind, text in _comments_of(stored).items() if text and text != previous.get(kind)}
+    words += [f"| {kind} {typed_line(text, _MAX_SHOWN)}" for kind, text in shown.items()]
     return " ".join(words)
 
 
