@@ -8,6 +8,14 @@ from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change, tool_error
 
 TODAY = datetime.now(UTC).date()
+NOTES = """Zercher squat: 4x8 @60kg | slow
+Larsen press: 3x10
+Zercher squat: 2x5
+circuit Fin, 3 rounds:
+- Larsen press: 1x10 | fast
+- Zercher squat: 1x30s
+task: Walk | 20 minutes
+reminder 10:00: hey"""
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(4)]
 
 
@@ -64,3 +72,56 @@ async def test_items_are_stated_before_and_after(mcp: McpHttpClient, coach: Coac
         await mcp.call("update_workout_items", **about, changes=gone),
         *("changes.0.itemId: Workout item not found", "changes.1.itemId: Workout item not found"),
     )
+
+
+async def test_notes_labels_times_and_rounds_are_stated_before_and_after(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    about = {"customerId": (await coach.create_customer())["_id"]}
+    for name in ("Zercher squat", "Larsen press"):
+        await coach.create_exercise(name)
+    days = [{"date": DAYS[0], "name": "A", "text": NOTES}]
+    about["workoutId"] = tool_change(await mcp.call("create_workout", **about, days=days))["workoutId"]
+    [block] = await coach.calendar({"_id": about["customerId"]}, DAYS[0], DAYS[0])
+    circuit = "circuit Fin, {} rounds:\n- Larsen press: 1x10 | {}\n- Zercher squat: 1x30s"
+    sets = "«Larsen press» 1x10, «Zercher squat» 1x30s"
+    for index, text, line in (
+        (0, "4x8 @60kg | fast", "«Zercher squat» 4x8 @60kg | «slow» → 4x8 @60kg | «fast»"),
+        (0, "5x8 @60kg", "«Zercher squat» 4x8 @60kg → 5x8 @60kg"),
+        (0, "5x8 @60kg |", "«Zercher squat» 5x8 @60kg | «fast» → 5x8 @60kg"),
+        (1, "A1) Larsen press: 3x10", "«Larsen press» 3x10, superset none → A"),
+        (2, "A2) Zercher squat: 2x6", "«Zercher squat» 2x5 → 2x6, superset none → A"),
+        (1, "-) Larsen press: 3x10", "«Larsen press» 3x10, superset A → none"),
+        (3, circuit.format(5, "fast"), f"«Fin», 3 rounds ({sets}) → 5 rounds ({sets})"),
+        (
+            3,
+            circuit.format(5, "slow"),
+            f"«Fin», 5 rounds ({sets.replace('10', '10 | «fast»')}) → 5 rounds ({sets.replace('10', '10 | «slow»')})",
+        ),
+        (4, "task: Walk | 30 minutes", "«Walk» | «20 minutes» → | «30 minutes»"),
+        (4, "task: Walk", "«Walk» | «30 minutes» → «Walk»"),
+        (5, "reminder 11:00: hey", "10:00 «hey» → 11:00 «hey»"),
+    ):
+        changes = [{"action": "change", "itemId": block["items"][index]["_id"], "text": text}]
+        summary = tool_change(await mcp.call("update_workout_items", **about, changes=changes))["summary"]
+        assert summary.endswith(f": changed {line}."), summary
+
+
+async def test_a_program_and_check_ins_are_stated_before_and_after(mcp: McpHttpClient, coach: CoachClient) -> None:
+    program = tool_change(await mcp.call("save_program", name="Base", days=[{"day": 1, "name": "A"}]))
+    known = {"programId": program["programId"]}
+    line = tool_change(await mcp.call("save_program", **known, name="Better"))["summary"]
+    assert line == "Changed the program «Base» → «Better»: 0 days with workouts."
+    for description, change in (("Four weeks", "none → «Four weeks»"), ("Six weeks", "«Four weeks» → «Six weeks»")):
+        line = tool_change(await mcp.call("save_program", **known, description=description))["summary"]
+        assert line == f"Changed the program «Better»: description {change}, 0 days with workouts."
+
+    client = await coach.create_customer()
+    daily = {"taskFields": {"title": "Weigh yourself", "description": None}, "everyDays": 2, "startDate": DAYS[1]}
+    (await coach.post(f"/coach/customers/{client['_id']}/check-ins", daily)).ok(201)
+    ill = {"customerId": client["_id"], "kind": "ill"}
+    named = f"«Weigh yourself» on {DAYS[1]}, «Weigh yourself» on {DAYS[3]}"
+    line = tool_change(await mcp.call("set_availability", **ill, startDate=DAYS[0], until=DAYS[3]))["summary"]
+    assert f". 2 check-ins removed: {named}. Nothing" in line
+    line = tool_change(await mcp.call("set_availability", **ill, startDate=DAYS[0], until=DAYS[2]))["summary"]
+    assert f". 1 check-in added: «Weigh yourself» on {DAYS[3]}. Nothing" in line

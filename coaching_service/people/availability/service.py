@@ -10,6 +10,7 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
+from coaching_service.core.external_identity import find_differences
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import store
@@ -138,7 +139,9 @@ async def put(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> tupl
         return None, await create(ctx, customer_id, new)
     [before] = overlapping
     fields = {name: value for name, value in new.items() if name != "note" or value is not None}
-    return before, await update(ctx, customer_id, before["_id"], cast("AvailabilityChange", fields))
+    if not (differences := find_differences(before, fields)):
+        return before, before
+    return before, await update(ctx, customer_id, before["_id"], cast("AvailabilityChange", differences))
 
 
 def _corrects(new: NewAvailability, period: Availability) -> bool:

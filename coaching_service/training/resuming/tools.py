@@ -97,10 +97,14 @@ async def set_availability(
         "note": note,
     }
     before, period = await availability.put(ctx, customer_id, new)
+    name = await _name(ctx, customer_id)
+    if before == period:
+        line = f"Nothing changed: {name} is {write_period(period)} already."
+        return Written(line, {"customerId": customer_id, "availabilityId": period["_id"]})
     was = f"{write_period(before)} → " if before is not None else ""
     days = [period["from"]] if period["until"] is None else [period["from"], period["until"]]
     return Written(
-        f"Set {await _name(ctx, customer_id)} {was}{write_period(period)}.{await _name_planned(ctx, period)}",
+        f"Set {name} {was}{write_period(period)}.{_describe_check_ins(ctx)}{await _name_planned(ctx, period)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
         find_reasons(today=today, dates=days, days=MAX_DAYS + 1 if period["until"] is None else count_span(days)),
     )
@@ -127,7 +131,7 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
     if result["kept"]:
         sentences.append(f"kept {_count(result['kept'])} with something done")
     return Written(
-        f"{'; '.join(sentences)}.",
+        f"{'; '.join(sentences)}.{_describe_check_ins(ctx)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
         find_reasons(
             today=today,
@@ -135,6 +139,20 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
             days=max(count_span(dates), len(result["removed"]) and days_between(period["from"], back)),
         ),
     )
+
+
+def _describe_check_ins(ctx: Context) -> str:
+    """Return sentences about the the check-ins that an absence removes or adds, each with a space before it."""
+    sentences = []
+    for action, words in (("deleted", "removed"), ("created", "added")):
+        changed = [each for each in ctx.changes.documents.values() if each.action == action]
+        versions = [each.before or each.after or {} for each in changed if each.history.kind == "workout"]
+        check_ins = sorted((each["date"], each["name"]) for each in versions if each.get("checkInId") is not None)
+        if check_ins:
+            named = join_some([f"{typed(name)} on {day}" for day, name in check_ins], _MAX_NAMED)
+            count = f"{len(check_ins)} check-in{'' if len(check_ins) == 1 else 's'}"
+            sentences.append(f" {count} {words}: {named}.")
+    return "".join(sentences)
 
 
 async def _name_planned(ctx: Context, period: Availability) -> str:

@@ -13,11 +13,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import TEXT_LENGTH, Date, Identifier, Integer, ListOf, Text
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, ProgramChange
+from coaching_service.training.programs.models import LAST_DAY, Program, ProgramChange
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import _calendar_programs
 from coaching_service.training.schedule.conflicts import join_some
@@ -31,7 +32,7 @@ from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items.creation import resolve_items
 
 tools = Tools()
-_MAX_WORKOUTS, _MAX_DAYS, _NAMED = 100, 366, 10
+_MAX_WORKOUTS, _MAX_DAYS, _NAMED, _LONGEST = 100, 366, 10, 120
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
@@ -118,22 +119,44 @@ async def save_program(
             f"{program['numberOfDaysWithWorkouts']} days with workouts.",
             {"programId": program["_id"]},
         )
-    verb = "Created" if program_id is None else "Changed"
+    before: Program | None = None
     if program_id is None:
         created = await programs.create(ctx, {"name": str(name), "description": description, "tags": []})
         program_id = created["_id"]
     else:
         sent = {"name": name, "description": description}
         change = {field: value for field, value in sent.items() if value is not None}
-        await programs.update(ctx, program_id, cast("ProgramChange", change))
+        before = await programs.get(ctx, program_id)
+        await programs.update(ctx, program_id, cast("ProgramChange", change), only_differences=True)
     replaced = await _replace_days(ctx, ProgramPlan(program_id), days or [])
     program = await programs.get(ctx, program_id)
-    return Written(
-        f"{verb} the program {typed(program['name'])}: {_describe_written(replaced)}, "
-        f"{program['numberOfDaysWithWorkouts']} days with workouts.{replaced.remarks}",
-        {"programId": program_id},
-        find_reasons(program_days=bool(replaced.removed)),
+    facts = [
+        *_describe_description(before, program),
+        *([_describe_written(replaced)] if days or before is None else []),
+        f"{program['numberOfDaysWithWorkouts']} days with workouts",
+    ]
+    line = f"{_name(before, program)}: {', '.join(facts)}.{replaced.remarks}"
+    if ctx.change_id is None:
+        line = f"Nothing changed: the program {typed(program['name'])} is so already."
+    return Written(line, {"programId": program_id}, find_reasons(program_days=bool(replaced.removed)))
+
+
+def _name(before: Program | None, program: Program) -> str:
+    """Return what is done with a program, with its name, and the one that it had before."""
+    if before is None:
+        return f"Created the program {typed(program['name'])}"
+    was = "" if before["name"] == program["name"] else f"{typed(before['name'])} → "
+    return f"Changed the program {was}{typed(program['name'])}"
+
+
+def _describe_description(before: Program | None, program: Program) -> list[str]:
+    """Return the description of a program before and after, if it has changed."""
+    if before is None or before["description"] == program["description"]:
+        return []
+    old, new = (
+        typed_line(each["description"], _LONGEST) if each["description"] else "none" for each in (before, program)
     )
+    return [f"description {old} → {new}"]
 
 
 async def _replace_days(ctx: Context, owner: ProgramPlan, days: Sequence[_Day]) -> _Replaced:

@@ -25,7 +25,7 @@ from coaching_service.training.workout_text.lines import (
 from coaching_service.training.workout_text.mentions import resolve_workouts
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
-from coaching_service.training.workout_text.writing import name_of, name_with_sets, quote, superset_letters
+from coaching_service.training.workout_text.writing import name_of, name_with_sets, notes_of, quote, superset_letters
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.blocks.models import Block
@@ -87,9 +87,13 @@ async def apply_edits(
         item = _require_item(block, edit, path)
         if edit["action"] == "change":
             changed = await _change(ctx, owner, block, item, str(edit["text"]), f"{path}.text")
-            outcome.changes_done_work |= is_recorded(item)
             before, after = (show_loads(each, ctx, unit) for each in (item, changed))
-            outcome.sentences.append(f"changed {_describe_change(before, after, unit)}")
+            if changed["updatedAt"] == item["updatedAt"]:
+                outcome.sentences.append(f"{name_with_sets(after, unit)} is so already")
+                continue
+            outcome.changes_done_work |= is_recorded(item)
+            labels = _label(block, before), _label(await service.get(ctx, owner, block_id), after)
+            outcome.sentences.append(f"changed {_describe_change(before, after, unit)}{_describe_superset(*labels)}")
         elif edit["action"] == "move":
             index = 1000 if edit["index"] is None else edit["index"]
             target = edit["toWorkoutId"] or block_id
@@ -113,9 +117,23 @@ def _find_missing(block: Block, edits: Sequence[ItemEditArguments]) -> list[str]
 
 
 def _describe_change(before: WorkItem, after: WorkItem, unit: str) -> str:
-    """Return an item before and after a change of its plan: `«Squat» 4x8 @60kg → 4x8 @62.5kg`."""
-    old, new = name_with_sets(before, unit), name_with_sets(after, unit)
-    return new if old == new else f"{old} → {new.removeprefix(quote(name_of(before))).strip()}"
+    """Return an item before and after a change of its plan: `«Squat» 4x8 @60kg → 4x8 @62.5kg`.
+
+    Notes are stated where they differ.
+    """
+    notes = notes_of(before) != notes_of(after)
+    old, new = (name_with_sets(each, unit, notes=notes) for each in (before, after))
+    return new if old == new else f"{old} → {new.removeprefix(quote(name_of(before))).lstrip(', ') or new}"
+
+
+def _label(block: Block, item: WorkItem) -> str | None:
+    """Return the letter of the superset that an item is in, or None."""
+    superset = item["supersetId"] if item["type"] == "EXERCISE" else None
+    return superset_letters(block["items"])[superset] if superset else None
+
+
+def _describe_superset(before: str | None, after: str | None) -> str:
+    return "" if before == after else f", superset {before or 'none'} → {after or 'none'}"
 
 
 def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[ParsedWorkout]:
@@ -193,7 +211,8 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
             message = f"must describe one item of the type {item['type']}; remove the item and add another instead"
             raise invalid_field(path, message, code="INVALID")
         change = _planned_change(block, item, parsed.items[0])
-    return await item_service.update_item(ctx, owner, block["_id"], item["_id"], ParsedChange(change))
+    parsed_change = ParsedChange(change)
+    return await item_service.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
 
 
 def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:

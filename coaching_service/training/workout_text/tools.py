@@ -223,7 +223,7 @@ async def update_workout(
     before = await service.get(ctx, owner, workout_id)
     change: BlockChange = {}
     there: list[DayBlock] = []
-    if name is not None:
+    if name is not None and name != before["name"]:
         change["name"] = name
     if date is not None and date != before["date"]:
         change["date"] = date
@@ -236,6 +236,9 @@ async def update_workout(
     moved = _describe_change(str(before["date"]), str(block["date"]))
     place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
     position = "" if order is None else f", position {place} of the day"
+    if ctx.change_id is None:
+        stays = f"Nothing changed: the workout {named} of {typed(customer['name'])} is already on {moved}{position}."
+        return Written(stays, {"workoutId": workout_id})
     return Written(
         f"Changed the workout {named} of {typed(customer['name'])}, {moved}{position}{describe_taken_days(there)}.",
         {"workoutId": workout_id},
@@ -264,8 +267,9 @@ async def update_workout_items(
     owner = ClientCalendar(customer_id)
     outcome = await apply_edits(ctx, owner, workout_id, changes)
     named = await _name_workouts(ctx, customer_id, [await service.get(ctx, owner, workout_id)])
+    verb = "Nothing changed in" if ctx.change_id is None else "Changed items of"
     return Written(
-        f"Changed items of {named}: {'; '.join(outcome.sentences)}.{outcome.remarks}",
+        f"{verb} {named}: {'; '.join(outcome.sentences)}.{outcome.remarks}",
         {"workoutId": workout_id, "itemIds": outcome.added},
         find_reasons(done_work=outcome.changes_done_work),
     )

@@ -48,15 +48,18 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
     before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
     stored = convert_entered_load(value, unit, stored_unit)
-    await service.set_training_max(ctx, customer_id, exercise_id, stored)
+    is_set = before is not None and before["trainingMax"] == stored
+    if not is_set:
+        await service.set_training_max(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
     was = _load_of(before)
     raised = [] if was is None else [RaisedLoad(customer_id, exercise_id, was, stored, unit="maximum")]
+    about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
+    shown = format_figure(value, f" {unit}")
+    line = f"Set {about}: {_describe(before, stored_unit, unit)} → {shown}."
     return Written(
-        f"Set the training maximum of {typed(name)} of {typed(customer['name'])}: "
-        f"{_describe(before, stored_unit, unit)} → {format_figure(value, f' {unit}')}."
-        f"{describe_readings([exercise], [name])}",
+        f"{f'Nothing changed: {about} is {shown} already.' if is_set else line}{describe_readings([exercise], [name])}",
         {"customerId": customer_id, "exerciseId": exercise_id},
         raised=raised,
         details={"value": value},

@@ -138,15 +138,31 @@ def name_of(item: WorkItem) -> str:
     return item["reminderFields"]["message"]
 
 
-def name_with_sets(item: WorkItem, load_unit: str) -> str:
-    """Return the name of an item that has been presented, with its planned sets as text."""
+def name_with_sets(item: WorkItem, load_unit: str, *, notes: bool = False) -> str:
+    """Return the name of an item that has been presented, with its planned sets or time as text, and with its notes."""
+
+    def write_sets(name: str, sets: Sequence[PlannedSet], note: str | None) -> str:
+        return f"{quote(name)} {write_planned(sets, load_unit)}{_write_note(note) if notes else ''}"
+
     if item["type"] == "EXERCISE":
-        return f"{quote(name_of(item))} {write_planned(item['exerciseSets'], load_unit)}"
-    if item["type"] != "CIRCUIT":
-        return quote(name_of(item))
-    exercises = [(entry["exercise"]["name"], entry["sets"]) for entry in item["circuitExercises"]]
-    sets = ", ".join(f"{quote(name)} {write_planned(planned, load_unit)}" for name, planned in exercises)
-    return f"{quote(name_of(item))}, {item['rounds']} rounds ({sets})"
+        return write_sets(name_of(item), item["exerciseSets"], item["exerciseInstructions"])
+    if item["type"] == "CIRCUIT":
+        entries = item["circuitExercises"]
+        sets = ", ".join(write_sets(each["exercise"]["name"], each["sets"], each["instructions"]) for each in entries)
+        return f"{quote(name_of(item))}, {item['rounds']} rounds ({sets})"
+    if item["type"] == "REMINDER":
+        return f"{item['reminderFields']['scheduledTime']} {quote(name_of(item))}"
+    note = item["taskFields"]["description"] if item["type"] == "TASK" and notes else None
+    return f"{quote(name_of(item))}{_write_note(note)}"
+
+
+def notes_of(item: WorkItem) -> list[str | None]:
+    """Return the notes for the client in an item: of an exercise, a task, or the exercises of a circuit."""
+    if item["type"] == "EXERCISE":
+        return [item["exerciseInstructions"]]
+    if item["type"] == "CIRCUIT":
+        return [each["instructions"] for each in item["circuitExercises"]]
+    return [item["taskFields"]["description"]] if item["type"] == "TASK" else []
 
 
 def superset_letters(items: Iterable[WorkItem]) -> dict[str, str]:

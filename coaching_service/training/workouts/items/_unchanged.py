@@ -1,19 +1,28 @@
-"""Which items of another system a block has already, except for generated identifiers."""
+"""Which items, or fields of an item, a block has already, except for generated identifiers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 
 
 def match_items(stored: Sequence[WorkItem], sent: Sequence[ItemInput]) -> list[WorkItem | None]:
     """Return, for each item that is sent, the stored one at the same place if that has the same plan."""
     pairs = zip_longest(stored, sent)
     return [item if item and _has_plan(item, details) else None for item, details in pairs if details]
+
+
+def find_differences(item: WorkItem, change: ItemChange) -> ItemChange:
+    """Return the fields of a change that the item does not have already."""
+    fields: Mapping[str, Any] = item
+    different = {
+        name: value for name, value in change.items() if _comparable(name, fields.get(name)) != _comparable(name, value)
+    }
+    return cast("ItemChange", different)
 
 
 def _has_plan(item: WorkItem, details: ItemInput) -> bool:

@@ -21,6 +21,7 @@ from coaching_service.training.workouts.blocks.presentation import block_not_fou
 from coaching_service.training.workouts.blocks.service import fix_load_unit, publish_rescheduled_items
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import references
+from coaching_service.training.workouts.items._unchanged import find_differences
 from coaching_service.training.workouts.items.models import (
     WORKOUT_TYPES,
     ItemChange,
@@ -70,11 +71,18 @@ async def _append(
 
 @transactional
 async def update_item(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId, deferred: DeferredChange
+    ctx: Context,
+    owner: ScheduleOwner,
+    block_id: ObjectId,
+    item_id: ObjectId,
+    deferred: DeferredChange,
+    *,
+    only_differences: bool = False,
 ) -> WorkItem:
     """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
 
-    Raises BadRequest, NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    With `only_differences`, fields that have these values already are not changes. Raises BadRequest, NotFound,
+    Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
     block = await _read_block(ctx, owner, block_id)
@@ -82,6 +90,8 @@ async def update_item(
     change = cast("ItemChange", deferred.as_type(item["type"]))
     if change.get("version") not in (None, block["version"]):
         raise version_conflict()
+    if only_differences:
+        change = find_differences(item, change)
     change, _ = await references.resolve(ctx, change, item)
     await fix_load_unit(ctx, [change], owner)
     changed = items.change_item(item, change)
