@@ -32,7 +32,7 @@ async def unchanged(mcp: McpHttpClient, tool: str, **arguments: object) -> str:
     return summary
 
 
-async def planned(mcp: McpHttpClient, coach: CoachClient, text: str) -> tuple[Json, Json, list[str]]:
+async def planned(mcp: McpHttpClient, coach: CoachClient, text: str) -> tuple[Json, list[Json], list[str]]:
     """A workout: the arguments that name it, its items, and the text of each."""
     for name in ("Zercher squat", "Larsen press"):
         await coach.create_exercise(name)
@@ -49,7 +49,7 @@ async def test_items_that_are_so_already(mcp: McpHttpClient, coach: CoachClient)
     (await coach.post("/coach/forms", {"name": "Daily", "questions": [{"label": "Well?"}]})).ok(201)
     await metric_set(coach)
     about, items, texts = await planned(mcp, coach, LEGS)
-    changes = [
+    changes: list[Json] = [
         {"action": "change", "itemId": item["_id"], "text": text} for item, text in zip(items, texts, strict=True)
     ]
     changes.append({"action": "change", "itemId": items[1]["_id"], "text": "3x10/side"})
