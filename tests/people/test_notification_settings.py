@@ -52,7 +52,6 @@ async def test_settings_that_are_left_out_stay(user: tuple[CoachClient, str]) ->
     ("sent", "field"),
     [
         (None, "notifications"),
-        ({}, "notifications"),
         ({"messages": "no"}, "notifications.messages"),
         ({"reminders": None}, "notifications.reminders"),
         ({"digest": {"mail": 1}}, "notifications.digest.mail"),

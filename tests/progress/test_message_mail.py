@@ -7,12 +7,15 @@ from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.worker import run_due
+from coaching_service.people.notifications.models import Message
+from coaching_service.progress.conversation.notifications import write_message
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.mails import part_of, read_mail
@@ -209,9 +212,36 @@ async def test_no_mail_to_an_archived_client_or_one_without_an_address(
     assert await count_pending(coach.ctx) == 0
 
 
-@pytest.mark.parametrize(
-    "body", [{"notifications": None}, {"notifications": {}}, {"notifications": {"messages": "no"}}]
-)
+async def test_the_company_turns_off_mail_and_a_coach_the_own_mail_and_devices(
+    coach: CoachClient, ana: Json, mailbox: Mailbox
+) -> None:
+    session = await coach.interactive()
+    (await coach.patch("/coach/account", {"notifications": {"messages": False}})).ok()
+    assert (await session.get("/me")).ok()["notifications"]["messages"] == {"mail": True, "push": True}
+    await send_own(await coach.as_client(ana))
+
+    for_devices: Any = {"customerId": ObjectId(ana["_id"]), "channels": ["push"]}
+    notification: Any = await coach.ctx.db["notifications"].find_one(for_devices)
+    assert isinstance(await write_message(coach.ctx, notification), Message), "devices follow the coach's own settings"
+    assert await mailbox.after(ana, 11) == []
+
+    (await coach.patch("/coach/account", {"notifications": {"messages": True}})).ok()
+    (await session.patch("/me", {"notifications": {"messages": {"mail": False}}})).ok()
+    assert (await coach.get("/coach/account")).ok()["notifications"] == {"messages": True}
+    await send_own(await coach.as_client(ana))
+    assert await mailbox.after(ana, 75) == []
+
+
+async def test_an_empty_object_of_settings_changes_nothing(coach: CoachClient, ana: Json) -> None:
+    client, session = await coach.as_client(ana), await coach.interactive()
+    for caller, path in ((coach, "/coach/account"), (client, "/customer/me"), (session, "/me"), (client, "/me")):
+        before = (await caller.get(path)).ok()
+        assert (await caller.patch(path, {"notifications": {}})).ok() == before
+    before = (await coach.get("/coach/account")).ok()
+    assert (await coach.patch("/coach/account", {"notifications": {}, "attention": {}})).ok() == before
+
+
+@pytest.mark.parametrize("body", [{"notifications": None}, {"notifications": {"messages": "no"}}])
 async def test_notifications_are_validated(coach: CoachClient, ana: Json, body: Json) -> None:
     (await coach.patch("/coach/account", body)).refused(400, "notifications")
     (await (await coach.as_client(ana)).patch("/customer/me", body)).refused(400, "notifications")

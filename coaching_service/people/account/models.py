@@ -17,9 +17,15 @@ LoadUnit = Literal["kg", "lb"]
 
 
 class AccountNotifications(TypedDict):
-    """Which mails the coaches get."""
+    """Which mails the company sends to its coaches; `notifications` of GET /me are the settings of one coach."""
 
-    messages: Annotated[bool, Description("Whether they get mail about unread messages of clients.")]
+    messages: Annotated[
+        bool,
+        Description(
+            "Whether coaches get mail about unread messages of clients. false: no coach does; true: each as chosen in "
+            "PATCH /me. Notifications on devices depend on PATCH /me alone."
+        ),
+    ]
 
 
 class AttentionSettings(TypedDict):
@@ -43,7 +49,12 @@ class AttentionSettings(TypedDict):
 
 
 DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
-_NOTIFICATIONS = input_of(AccountNotifications, name="AccountNotificationsInput")
+AccountNotificationsChange: TypeAlias = Partial[AccountNotifications]
+_NOTIFICATIONS = input_of(
+    AccountNotificationsChange,
+    name="AccountNotificationsInput",
+    description="Which mails the company sends to its coaches; settings that are left out stay as they are.",
+)
 AttentionSettingsChange: TypeAlias = Partial[AttentionSettings]
 _ATTENTION = input_of(
     AttentionSettingsChange,
@@ -79,7 +90,9 @@ class AccountDetails(ClientRights):
     ]
     loadUnit: Annotated[LoadUnit, Description(request="Stays while any load is stored.")]
     notifications: Annotated[
-        AccountNotifications, fields.Nested(_NOTIFICATIONS, required=False), Description("Which mails the coaches get.")
+        AccountNotifications,
+        fields.Nested(_NOTIFICATIONS, required=False),
+        Description("Which mails the company sends to its coaches, for all of them."),
     ]
     attention: Annotated[
         AttentionSettings, fields.Nested(_ATTENTION, required=False), Description("When clients need attention.")

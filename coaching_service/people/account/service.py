@@ -77,8 +77,10 @@ async def update(ctx: Context, change: AccountChange) -> Account:
 
     Raises Conflict if it has changed since `change["version"]`, or if `loadUnit` changes while any load is stored.
     """
-    fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", "attention")}
-    fields |= {f"attention.{name}": value for name, value in change.get("attention", {}).items()}
+    settings = {"attention": change.get("attention", {}), "notifications": change.get("notifications", {})}
+    fields: dict[str, object] = {name: value for name, value in change.items() if name not in ("version", *settings)}
+    for group, chosen in settings.items():
+        fields |= {f"{group}.{name}": value for name, value in chosen.items()}
     version = change.get("version")
     current = await get(ctx)
     if not fields:

@@ -288,10 +288,10 @@ async def update_own(ctx: Context, change: OwnDetails) -> None:
 
     Raises NotFound if the client has been deleted, Conflict if it has changed since `change["version"]`.
     """
-    fields = {name: value for name, value in change.items() if name != "version"}
+    fields = {name: value for name, value in change.items() if name not in ("notifications", "version")}
 
     def mutate(stored: Customer) -> Mapping[str, object]:
-        if (settings := change.get("notifications")) is None:
+        if not (settings := change.get("notifications")):
             return fields
         return fields | {"notifications": notification_settings.merge(get_notifications(stored), settings)}
 

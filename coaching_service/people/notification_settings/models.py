@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, TypeAlias, TypedDict
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import fields
 
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Description, Partial
-from coaching_service.core.validation import Input, Integer, Switches, TimeOfDay
+from coaching_service.core.validation import Integer, Switches, TimeOfDay
 
 Kind = Literal["messages", "reminders", "workouts", "checkIns", "digest", "proposals"]
 Channel = Literal["mail", "push"]
@@ -32,7 +32,13 @@ _Channels: TypeAlias = Annotated[Channels | bool, Switches(_INPUT), fields.Neste
 class NotificationSettings(TypedDict):
     """Which notifications a user gets, how and when. A boolean for a kind is taken for all its channels."""
 
-    messages: Annotated[_Channels, Description("Unread messages.")]
+    messages: Annotated[
+        _Channels,
+        Description(
+            "Unread messages. A coach gets mail about them only if `notifications.messages` of GET /coach/account is "
+            "true, too."
+        ),
+    ]
     reminders: Annotated[_Channels, Description("Reminders in a client's plan, at their time.")]
     workouts: Annotated[_Channels, Description("The workout of the day, to clients at `workoutTime`.")]
     checkIns: Annotated[_Channels, Description("Check-ins of the day, to clients.")]
@@ -57,21 +63,10 @@ class NotificationSettings(TypedDict):
     quietTo: Annotated[str | None, TimeOfDay(), Description("When the quiet hours end; null: there are none.")]
 
 
-class _NotEmpty(Input):
-    """At least one setting."""
-
-    @validates_schema
-    def has_setting(self, data: dict[str, Any], **_: Any) -> None:
-        """Require at least one setting."""
-        if not data:
-            raise ValidationError("must have at least one setting")
-
-
 # What is stored, and what a request changes: settings that are left out stay as they are.
 SomeSettings: TypeAlias = Partial[NotificationSettings]
 SETTINGS_INPUT = input_of(
     SomeSettings,
-    _NotEmpty,
     name="NotificationSettingsInput",
     description="Which notifications to get, how and when; settings that are left out stay as they are.",
 )

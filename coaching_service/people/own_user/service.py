@@ -36,7 +36,7 @@ async def _get_notifications(ctx: Context) -> NotificationSettings:
 @transactional
 async def update(ctx: Context, change: CurrentUserChange) -> CurrentUser:
     """Change what the caller chooses, and return the caller. Raises NotFound if it has been deleted."""
-    if (settings := change.get("notifications")) is not None:
+    if settings := change.get("notifications"):
         if ctx.caller.is_coach:
             await team.set_notifications(ctx, settings)
         else:

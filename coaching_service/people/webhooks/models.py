@@ -53,16 +53,8 @@ class _Types(TypedDict):
         list[EventType],
         EventTypes(),
         fields.List(fields.String()),
-        Description("The types of events that are sent; empty for all, also those added later."),
-    ]
-
-
-class _NewTypes(TypedDict):
-    types: Annotated[
-        list[EventType],
-        EventTypes(minimum=1),
         Default(list),
-        Description("The types of events that are sent; without it all, also those added later."),
+        Description("The types of events that are sent; empty for all, also those added later."),
     ]
 
 
@@ -75,7 +67,7 @@ class WebhookFields(_Address, _Types, _Options):
     """The fields of a webhook; no types, where they are sent, are all."""
 
 
-class NewWebhook(_Address, _NewTypes, _Options):
+class NewWebhook(WebhookFields):
     """A webhook to create."""
 
 

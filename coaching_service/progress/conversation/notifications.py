@@ -85,7 +85,11 @@ async def write_message(ctx: Context, notification: Notification) -> Message | L
         return None
     if notification["channels"] == ["mail"] and unread_since + UNREAD_FOR > now():
         return Later(unread_since + UNREAD_FOR)
-    return _to_client(ctx) if side == "client" else await _to_coach(ctx, customer_id, recipient)
+    if side == "client":
+        return _to_client(ctx)
+    if notification["channels"] == ["mail"] and not (await account.get(ctx))["notifications"]["messages"]:
+        return None  # the company has turned it off for all coaches
+    return await _to_coach(ctx, customer_id, recipient)
 
 
 def _to_client(ctx: Context) -> Message:
@@ -102,10 +106,8 @@ def _to_client(ctx: Context) -> Message:
 
 
 async def _to_coach(ctx: Context, customer_id: ObjectId, recipient: Recipient) -> Message | None:
-    """Return what to send to a coach; None if the company wants none, the client has another trainer now, or the coach
-    may not view clients.
-    """
-    if not (await account.get(ctx))["notifications"]["messages"] or await _find_coach(ctx, customer_id) != recipient:
+    """Return what to send to a coach; None if the client has another trainer now, or the coach may not view clients."""
+    if await _find_coach(ctx, customer_id) != recipient:
         return None
     if CUSTOMERS.VIEW not in (await team.load_principal(ctx, recipient["_id"])).permissions:
         return None

@@ -39,7 +39,9 @@ CLIENT_KINDS = (
     KindOfNotification("checkIns", "Check-ins", "On the day they are due."),
 )
 COACH_KINDS = (
-    KindOfNotification("messages", "Messages", "When a client has written."),
+    KindOfNotification(
+        "messages", "Messages", "When a client has written. By email unless the company has turned it off."
+    ),
     KindOfNotification("digest", "Who needs attention", "On weekdays, at the hour below."),
     KindOfNotification("proposals", "Proposals", "When an assistant proposes something to you."),
 )
