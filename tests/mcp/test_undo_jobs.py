@@ -10,6 +10,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.jobs import queue
+from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
@@ -98,6 +99,16 @@ async def test_assistant_reads_the_progress_of_an_undo_and_begins_no_second(
     assert (joined.ok(202), joined.headers["X-Change-Id"]) == ({"jobId": begun["jobId"]}, begun["changeId"])
     (await coach.post(f"/coach/jobs/{begun['jobId']}/cancel")).ok()
     assert (await undo_by_tool(coach, mcp, batch))["jobId"] != begun["jobId"]
+
+
+async def test_who_may_not_see_clients_does_not_read_the_progress_of_an_undo(
+    public_server: TestServer, mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    batch = await archive_many(coach)
+    await ended(coach, (await undo_by_tool(coach, mcp, batch))["jobId"])
+    key = (await api_keys.create(coach.ctx, "Narrow", {"permissions": ["exercises.view"]}))["key"]
+    async with McpHttpClient(public_server, {"X-API-Key": key}) as narrow:
+        tool_error(await narrow.call("undo", changeId=batch), "customers.view")
 
 
 async def test_assistant_undoes_no_batch_of_another_credential(public_server: TestServer, coach: CoachClient) -> None:

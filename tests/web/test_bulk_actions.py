@@ -9,6 +9,7 @@ import pytest
 
 from coaching_service.core.jobs import queue
 from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.visitor import Visitor
@@ -200,3 +201,20 @@ async def test_jobs_are_listed_with_how_far_they_are(
     (await owner_page.submit(waiting, f"{path}/cancel")).says("Cancelled.", "0 clients changed")
     (await owner_page.get("/app/jobs")).says("Cancelled, 1 client")
     (await (await colleague("customers.view")).get("/app/jobs")).says("No large changes")
+
+
+async def test_who_may_no_longer_change_clients_only_reads_a_job(
+    coach: CoachClient, colleague: Colleague, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page offers what the coach may do, and refuses a form that was open before."""
+    monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 0)
+    monkeypatch.setattr(queue, "enqueue", partial(queue.enqueue, after=timedelta(hours=1)))
+    await coach.create_customer("Ana")
+    eli = await colleague("customers.view", "customers.edit")
+    confirmation = await eli.get(BULK, params={"all": "true", "action": "archive"})
+    waiting = await eli.submit(confirmation, BULK)
+    [employee] = [each for each in await team.list_coaches(coach.ctx) if each["role"] != "OWNER"]
+    await team.update_employee(coach.ctx, employee["_id"], {"permissions": ["customers.view"]})
+    (await eli.submit(waiting, f"{waiting.path}/cancel")).ok(403)
+    page = (await eli.get(waiting.path)).says("Waiting to begin")
+    assert f"{waiting.path}/cancel" not in page.html

@@ -160,5 +160,5 @@ JobWork: TypeAlias = Part[
     ],
 ]
 
-# Who requested a job of the company, and may read it as its owner may.
-JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "caller", "requestedBy", "customerId"]]
+# Who requested a job of the company; of `work` only the client or the import that it is about.
+JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "kind", "work", "caller", "requestedBy", "customerId"]]

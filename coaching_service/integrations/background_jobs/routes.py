@@ -20,7 +20,9 @@ async def get_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Read the progress of a job.
 
     The owner reads all jobs, an employee the bulk operations and the imports of a client's history that they have
-    requested. Jobs are removed 30 days after they began.
+    requested. A job about clients needs `customers.view`, and the client of an import has to be in the caller's scope.
+    Imports of a company, imports by clients and conversions of loads are for the owner, by session or unrestricted key.
+    Jobs are removed 30 days after they began.
     """
     return await service.get_any(ctx, job_id)
 
@@ -30,6 +32,7 @@ async def cancel_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Cancel a job.
 
     It ends before its next step, with `status: cancelled`; what it has stored stays. A job that has ended already is
-    returned as it is.
+    returned as it is. Needs what requesting such a job needs: `customers.edit` for the import of a client's history,
+    the permission of the operation for a bulk operation.
     """
     return await service.cancel_any(ctx, job_id)

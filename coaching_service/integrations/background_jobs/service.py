@@ -9,8 +9,6 @@ from datetime import timedelta
 from typing import Any, cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import check_access, even_while_converting, owner
-from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter
@@ -20,7 +18,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import ZIP
-from coaching_service.integrations.background_jobs import store
+from coaching_service.integrations.background_jobs import access, store
 from coaching_service.integrations.background_jobs.models import (
     AnyJob,
     ConversionWork,
@@ -98,25 +96,14 @@ async def get(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
 
 async def get_any(ctx: Context, job_id: ObjectId) -> AnyJob:
-    """Return a job of the company, or of a bulk operation that the caller may see.
-
-    Raises NotFound, and Forbidden for a job of the company unless the caller is its owner or has requested it.
-    """
+    """Return a job of the company, or of a bulk operation. Raises what access.require and bulk_jobs.get raise."""
     if (job := await store.find_one(ctx, job_id)) is None:
         return await bulk_jobs.get(ctx, job_id)
     await require_access(ctx, job_id, writes=False)
     return job
 
 
-async def require_access(ctx: Context, job_id: ObjectId, *, writes: bool) -> None:
-    """Raise Forbidden unless the caller is the owner or has requested a job of the company; NotFound without it."""
-    if (readers := await store.find_readers(ctx, job_id)) is None:
-        raise NotFound("job")
-    if not ctx.caller.is_coach and ctx.caller.id != readers.get("customerId"):
-        raise NotFound("job")
-    if ctx.caller.is_coach and ctx.caller.id != readers.get("requestedBy"):
-        access = owner() if writes else even_while_converting(owner())
-        check_access(access, ctx.caller, writes=writes)
+require_access = access.require_access
 
 
 async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
@@ -128,7 +115,7 @@ async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
 
 async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
-    """End a job that the caller may see before its next step. Raises what `cancel` and `get_any` raise."""
+    """End a job before its next step. Raises what `cancel`, access.require and bulk_jobs.cancel raise."""
     if await store.find_one(ctx, job_id) is None:
         return await bulk_jobs.cancel(ctx, job_id)
     await require_access(ctx, job_id, writes=True)
@@ -158,7 +145,7 @@ async def get_step(
 
     `is_batch`: the changes of the job share its identifier. A conversion of loads is of the owner; a client is the
     author of the changes of the own import. None if the company has been deleted, or the job has ended, as one does
-    whose coach, API key or assistant may no longer change clients.
+    whose coach, API key or assistant may no longer do it.
     """
     job_id: ObjectId = job.arguments["jobId"]
     try:
@@ -178,13 +165,13 @@ async def get_step(
 async def as_requested(ctx: Context, job: JobReaders | JobWork | None) -> Context | None:
     """Return a copy of the owner's context in which the coach who requested a job acts as then.
 
-    A client who requested it is the author of its changes. None if that coach may no longer change clients.
+    A client who requested it is the author of its changes. None if that coach may no longer do it.
     """
     if job is not None and (caller := job.get("caller")) is not None:
-        coach = await callers.load(ctx, caller)
-        if coach is None or CUSTOMERS.EDIT not in coach.permissions:
+        if (coach := await callers.load(ctx, caller)) is None:
             return None
-        return replace(ctx, principal=coach, interface=caller.get("interface"))
+        acting = replace(ctx, principal=coach, interface=caller.get("interface"))
+        return acting if await access.may_continue(acting, job) else None
     if job is None or (customer_id := job.get("customerId")) is None:
         return ctx
     return replace(ctx, author=await first_access.load_author(ctx.services, ctx.company_id, customer_id))

@@ -45,6 +45,7 @@ jobs = Documents[StoredCompanyJob](
     transfer=NotExported("work in progress"),
     has_files=True,
 )
+_READERS = ("kind", "caller", "requestedBy", "customerId", "work.answers.customerId", "work.importId")
 _WITH_WORK = ("updatedAt", "kind", "status", "done", "total", "result", "errors", *private_of(StoredCompanyJob))
 
 
@@ -71,8 +72,8 @@ async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
 
 
 async def find_readers(ctx: Context, job_id: ObjectId) -> JobReaders | None:
-    """Return who requested a job and whose it is; None without such a job."""
-    return await jobs.find_one(ctx, {"_id": job_id}, ("caller", "requestedBy", "customerId"))
+    """Return who requested a job and whom it is about; None without such a job."""
+    return await jobs.find_one(ctx, {"_id": job_id}, _READERS)
 
 
 async def find_with_work(ctx: Context, job_id: ObjectId) -> JobWork | None:

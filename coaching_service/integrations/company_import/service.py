@@ -14,8 +14,8 @@ from datetime import timedelta
 from typing import IO, Protocol
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import check_access, coach, owner
-from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
+from coaching_service.core.auth.access import check_access
+from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
@@ -29,6 +29,7 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.access import access_to_import
 from coaching_service.integrations.background_jobs.models import JobError, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
@@ -84,7 +85,7 @@ async def begin(
     """
     customer_id, is_own = answers["customerId"], not ctx.caller.is_coach
     if not is_own:
-        check_access(owner() if customer_id is None else coach(CUSTOMERS.EDIT), ctx.caller, writes=True)
+        check_access(access_to_import(customer_id).control, ctx.caller, writes=True)
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     if file is None:

@@ -84,7 +84,8 @@ async def run_operation(
 async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None) -> Accepted:
     """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
     await _OPERATIONS[ctx.operation](ctx, {"ids": [], "dryRun": True}, arguments, Run())
-    return await bulk_jobs.begin(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim)
+    needed = (permission_of(ctx.operation),)
+    return await bulk_jobs.begin(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
 
 
 def permission_of(operation: str) -> str:

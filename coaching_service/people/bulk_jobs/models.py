@@ -36,7 +36,8 @@ class StoredCaller(TypedDict):
 class BulkWork(TypedDict):
     """What the next step needs: `ids` are identifiers of 12 bytes each; the steps are claimed as `claimId` says.
 
-    `arguments` are the fields of the request without the selection; `ok`, `failed` and `results` are the result so far.
+    `arguments` are the fields of the request without the selection, `permissions` what it needs; `ok`, `failed` and
+    `results` are the result so far.
     """
 
     operation: str
@@ -45,6 +46,7 @@ class BulkWork(TypedDict):
     claimId: ObjectId
     fingerprint: str
     caller: StoredCaller
+    permissions: NotRequired[list[str]]
     ok: int
     failed: list[StoredFailure]
     results: NotRequired[list[StoredResult]]

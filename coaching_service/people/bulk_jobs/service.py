@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.accepted import Accepted
+from coaching_service.core.auth.access import Access, check_access, find_denial
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import AlreadyClaimed
 from coaching_service.core.database.transactions import transactional
@@ -17,6 +19,7 @@ from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.people.bulk_jobs import callers, store
+from coaching_service.people.bulk_jobs.access import of_clients
 from coaching_service.people.bulk_jobs.models import (
     UNFINISHED,
     BulkJobKind,
@@ -49,16 +52,18 @@ async def begin(
     arguments: Mapping[str, Any],
     claim: Claim | None,
     *,
+    permissions: Collection[str],
     change_id: ObjectId | None = None,
 ) -> Accepted:
     """Queue a job for `ids`, once for a claim, and return it; the changes it makes have the batch `ctx.change_ids`.
 
-    `change_id` is the batch that it undoes. Raises IdempotencyKeyReused if the claim is of another request.
+    `permissions` are what the request needs, `change_id` is the batch that it undoes. Raises IdempotencyKeyReused if
+    the claim is of another request.
     """
     job_id = ObjectId() if claim is None else stable_id(str(claim.id), "job")
     claim = claim or Claim(job_id, "job")
     try:
-        await _store(ctx, job_id, kind, ids, arguments, claim, change_id)
+        await _store(ctx, job_id, kind, ids, arguments, claim, permissions, change_id)
     except AlreadyClaimed:  # the same request, whose response has been lost
         stored = await store.find_with_work(ctx, job_id)
         if stored is None or stored["work"]["fingerprint"] != claim.fingerprint:
@@ -80,6 +85,7 @@ async def _store(
     ids: Sequence[ObjectId],
     arguments: Mapping[str, Any],
     claim: Claim,
+    permissions: Collection[str],
     change_id: ObjectId | None,
 ) -> None:
     work = {
@@ -89,6 +95,7 @@ async def _store(
         "claimId": claim.id,
         "fingerprint": claim.fingerprint,
         "caller": callers.to_stored(ctx),
+        "permissions": sorted(permissions),
         "ok": 0,
         "failed": [],
     }
@@ -104,22 +111,41 @@ def kind_of_step(kind: BulkJobKind) -> str:
 
 
 async def get(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
-    """Return a job that the caller, or as the owner another coach, has requested. Raises NotFound."""
+    """Return a job that the caller, or as the owner another coach, has requested. Raises NotFound and Forbidden."""
     own = {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
     if (job := await store.find_one(ctx, {"_id": job_id, **own})) is None:
         raise NotFound("job")
+    require_readable(ctx)
     return job
+
+
+def require_readable(ctx: Context) -> None:
+    """Raise Forbidden if the caller may not read what jobs do with clients."""
+    check_access(of_clients().reading, ctx.caller, writes=False)
+
+
+def _control(job: StoredBulkJob) -> Access:
+    """Return what controlling a job needs, read with `work`; one of an older version does not name it."""
+    return of_clients(*job["work"].get("permissions", [CUSTOMERS.EDIT])).control
 
 
 list_own = store.find_latest
 
 
-async def get_operation(ctx: Context, job_id: ObjectId) -> str:
-    """Return the operationId, or the name of the page or tool, of a job that the caller may read. Raises NotFound."""
+async def get_operation(ctx: Context, job_id: ObjectId) -> tuple[str, bool]:
+    """Return the operationId, or the name of the page or tool, of a job, and whether the caller may control it.
+
+    Raises as `get`.
+    """
+    job = await _get_with_work(ctx, job_id)
+    return job["work"]["operation"], find_denial(_control(job), ctx.caller, writes=True) is None
+
+
+async def _get_with_work(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     await get(ctx, job_id)
     if (job := await store.find_with_work(ctx, job_id)) is None:
         raise NotFound("job")
-    return job["work"]["operation"]
+    return job
 
 
 find_last_undo = store.find_last_undo
@@ -133,7 +159,8 @@ def join(ctx: Context, job: StoredBulkJob) -> Accepted:
 
 
 def require_visible(ctx: Context, job: StoredBulkJob) -> None:
-    """Raise Conflict (JOB_RUNNING) if the caller may not see a job: another coach has begun it."""
+    """Raise Conflict (JOB_RUNNING) if another coach has begun a job, unless the caller is the owner; Forbidden."""
+    require_readable(ctx)
     if ctx.caller.role != "OWNER" and job["coachId"] != ctx.caller.id:
         raise Conflict("Another coach has begun this already", code="JOB_RUNNING")
 
@@ -145,10 +172,10 @@ def is_unfinished(job: StoredBulkJob) -> bool:
 
 @transactional
 async def cancel(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
-    """End a job before its next step and return it; what it has changed stays. Raises NotFound as `read`."""
-    await get(ctx, job_id)
-    if (job := await store.find_with_work(ctx, job_id)) is not None:
-        await _end(ctx, job, "cancelled")
+    """End a job before its next step and return it; what it has changed stays. Raises as `get`."""
+    job = await _get_with_work(ctx, job_id)
+    check_access(_control(job), ctx.caller, writes=True)
+    await _end(ctx, job, "cancelled")
     return await get(ctx, job_id)
 
 

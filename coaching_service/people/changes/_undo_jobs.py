@@ -33,9 +33,11 @@ async def begin_or_describe(
 ) -> Written:
     """Begin a job that undoes the complete batch `changes`, or return how far the current job is.
 
-    `described` is what undoing them does. Raises what begin_job raises.
+    `described` is what undoing them does. Raises what begin_job raises, and Forbidden.
     """
     job = await bulk_jobs.find_last_undo(ctx, change_id)
+    if job is not None:
+        bulk_jobs.require_readable(ctx)
     if job is not None and job["status"] == "done":
         return Written(_describe_result(job), _identifiers(job["_id"], job["batchId"]))
     if job is not None and bulk_jobs.is_unfinished(job):

@@ -72,7 +72,8 @@ async def _begin_job(ctx: Context, change_id: ObjectId, batch: list[StoredChange
     if job is not None and bulk_jobs.is_unfinished(job):
         return bulk_jobs.join(ctx, job)
     ids = [change["_id"] for change in reversed(batch)]
-    return await bulk_jobs.begin(ctx, "undo", ids, {}, claim, change_id=change_id)
+    needed = {permission for change in batch for permission in _reverse_permissions(change)}
+    return await bulk_jobs.begin(ctx, "undo", ids, {}, claim, permissions=needed, change_id=change_id)
 
 
 async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] | None:

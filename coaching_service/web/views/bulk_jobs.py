@@ -97,10 +97,11 @@ async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
     result = job["result"] or {}
     failed = result.get("failed", [])[:_SHOWN]
     names = await customers_by_id.load_names(ctx, [each["customerId"] for each in failed if "customerId" in each])
-    operation = await bulk_jobs.get_operation(ctx, bulk_job_id)
+    operation, may_control = await bulk_jobs.get_operation(ctx, bulk_job_id)
     return {
         "job": job,
         "title": _name(job["kind"], operation),
+        "may_control": may_control,
         "is_undoable": operation not in _NOT_UNDOABLE,
         "is_unfinished": job["status"] in ("queued", "running"),
         "failed": [(names.get(each.get("customerId"), ""), each["message"]) for each in failed],
