@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
 
 TODAY = datetime.now(UTC).date()
 NOTES = """Zercher squat: 4x8 @60kg | slow
@@ -125,3 +125,28 @@ async def test_a_program_and_check_ins_are_stated_before_and_after(mcp: McpHttpC
     assert f". 2 check-ins removed: {named}. Nothing" in line
     line = tool_change(await mcp.call("set_availability", **ill, startDate=DAYS[0], until=DAYS[2]))["summary"]
     assert f". 1 check-in added: «Weigh yourself» on {DAYS[3]}. Nothing" in line
+
+
+async def test_repetitions_and_changes_of_several_clients_are_stated(mcp: McpHttpClient, coach: CoachClient) -> None:
+    for name in ("Zercher squat", "Larsen press"):
+        await coach.create_exercise(name)
+    ana, bo = [await coach.create_customer(name, groups=["Team"]) for name in ("Ana", "Bo")]
+    for client, load in ((ana, 60), (bo, 80)):
+        text = f"Zercher squat: 1x5 @40kg warmup, 3x8-10 @{load}kg\nLarsen press: 2x10, 1x30s"
+        days = [{"date": day, "name": "A", "text": text} for day in DAYS[:2]]
+        tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    about = {"startDate": DAYS[0], "endDate": DAYS[1]}
+    line = tool_change(await mcp.call("adjust_schedule", customerId=ana["_id"], **about, addReps=-8))["summary"]
+    assert line.endswith("repetitions -8; «Zercher squat» 5 → 1 reps, 8-10 → 1-2 reps, «Larsen press» 10 → 2 reps.")
+    line = tool_proposal(await mcp.call("adjust_schedule", groups=["Team"], **about, addLoad=2.5), "MANY_CLIENTS")[
+        "summary"
+    ]
+    assert line.endswith(
+        ": «Ana» 2 workouts; «Bo» 2 workouts; «Zercher squat» 40 → 42.5 kg, 60 → 62.5 kg, 80 → 82.5 kg."
+    )
+    copy = {**about, "targetDate": DAYS[2], "addReps": 1}
+    line = tool_proposal(await mcp.call("copy_schedule", groups=["Team"], **copy), "MANY_CLIENTS")["summary"]
+    assert line.endswith(
+        "; «Zercher squat» 1 → 2 reps, 1-2 → 2-3 reps, 5 → 6 reps, 8-10 → 9-11 reps, "
+        "«Larsen press» 2 → 3 reps, 10 → 11 reps."
+    )

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal, tool_result
-from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set
+from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set, task
 
 TODAY = datetime.now(UTC).date()
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(60)]
@@ -116,6 +116,28 @@ async def test_more_than_three_removed_workouts_have_to_be_confirmed(mcp: McpHtt
     assert len(left) == 3
 
 
+async def test_a_workout_whose_last_item_is_removed_counts_as_removed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    about = {"customerId": (await coach.create_customer("Ana"))["_id"]}
+    blocks = [await block_with(coach, {"_id": about["customerId"]}, task("A"), task("B"), date=day) for day in DAYS[:6]]
+
+    def edit(number: int, *items: int, **action: str) -> dict[str, Any]:
+        ids = [blocks[number]["items"][each]["_id"] for each in items]
+        changes = [{"action": "remove", **action, "itemId": each} for each in ids]
+        return {**about, "workoutId": blocks[number]["_id"], "changes": changes}
+
+    async def change(edits: dict[str, Any]) -> dict[str, Any]:
+        return await mcp.call("update_workout_items", **edits)
+
+    for number in (0, 1):
+        tool_change(await change(edit(number, 0, 1)))
+    tool_change(await change(edit(2, 0)))  # one item is left
+    tool_change(await change(edit(3, 0, 1, action="move", toWorkoutId=blocks[4]["_id"])))  # nothing is lost
+    tool_change(await mcp.call("remove_workout", **about, workoutId=blocks[4]["_id"]))
+    tool_proposal(await change(edit(2, 1)), "MANY_REMOVED")
+    tool_proposal(await change(edit(5, 0, 1)), "MANY_REMOVED")
+    tool_change(await change(edit(5, 0)))
+
+
 async def test_a_load_rises_by_half_or_20_kg_at_most_in_ten_minutes(mcp: McpHttpClient, coach: CoachClient) -> None:
     ana, squat, curl = (
         await coach.create_customer("Ana"),
@@ -156,7 +178,7 @@ async def test_a_load_that_is_removed_and_added_again_is_compared(mcp: McpHttpCl
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     about = {"customerId": ana["_id"]}
     heavy = {"type": "reps_load", "minPlannedReps": 5, "load": 100}
-    blocks = [await block_with(coach, ana, exercise_of(squat, heavy), date=day) for day in DAYS[:4]]
+    blocks = [await block_with(coach, ana, exercise_of(squat, heavy), task(), date=day) for day in DAYS[:4]]
 
     def create(day: str, load: int) -> dict[str, Any]:
         return {**about, "days": [{"date": day, "name": "Legs", "text": f"Squat: 3x5 @{load}kg"}]}

@@ -45,7 +45,8 @@ async def test_rows_are_imported_after_one_proposal(mcp: McpHttpClient, coach: C
     assert await sets(coach, mara) == []
 
     proposed = await mcp.call(TOOL, **about)
-    tool_proposal(proposed, "HISTORY")
+    summary = tool_proposal(proposed, "HISTORY")["summary"]
+    assert summary.startswith("Import 4 sets in 2 sessions from 2025-03-03 to 2025-03-05 for «Mara». «Bench Press")
     assert await sets(coach, mara) == []
     session = await coach.interactive()
     changes = (await session.get(f"/coach/proposals/{proposed['structuredContent']['proposalId']}")).ok()["changes"]
@@ -61,6 +62,7 @@ async def test_rows_are_imported_after_one_proposal(mcp: McpHttpClient, coach: C
     assert "Sled of Doom: Done: 1 × 5\xa0reps, 100.5\xa0kg, RPE 9" in changes[0]["after"]
     assert "Plank: Done: 1 × 45\xa0s" in changes[1]["after"]
     done = await approve(coach, proposed["structuredContent"])
+    assert done["summary"].startswith("Imported 4 sets in 2 sessions")
     assert await sets(coach, mara) == [
         ("2025-03-03", "Push", "Barbell Bench Press", 8, 60, None),
         ("2025-03-03", "Push", "Barbell Bench Press", 8, 60, None),

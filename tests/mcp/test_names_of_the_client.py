@@ -78,7 +78,7 @@ async def test_numbers_have_to_match_and_what_is_there_is_said(mcp: McpHttpClien
     adjust = {**about, "endDate": DAYS[0], "addReps": 1}
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, exercises=["45 degree hyperext"]))
     assert "Adjusted 1 item" in adjusted["summary"]
-    assert ", repetitions +1 of «Hyperext 45 degree»." in adjusted["summary"]
+    assert ", repetitions +1 of «Hyperext 45 degree»; «Hyperext 45 degree» 8 → 9 reps." in adjusted["summary"]
     unknown = tool_error(
         await mcp.call("adjust_schedule", **adjust, exercises=["hyperext 60 degree", "nordic"]),
         "exercises.0 is unknown: the name does not mean exactly one exercise; the nearest: ",

@@ -50,7 +50,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addPercent=-10, addReps=1))
     assert adjusted["summary"] == (
         f"Adjusted 6 items of «Ana» from {DAYS[2]} to {DAYS[5]}, load -10%, repetitions +1; «Back squat» 60 → 55 kg, "
-        "«Bench press» 22.5 → 20.25 kg, 25 → 22.5 kg, 42.5 → 37.5 kg, 45 → 40 kg."
+        "8 → 9 reps, «Bench press» 22.5 → 20.25 kg, 25 → 22.5 kg, 42.5 → 37.5 kg, 45 → 40 kg, 10 → 11 reps, 5 → 6 reps."
     )
     assert f"{DAYS[2]} «Back squat»: 4x9 @55kg, 1x9 @70%" in await lines(mcp, client, 2, 2)
 

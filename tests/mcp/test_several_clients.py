@@ -167,7 +167,7 @@ async def test_schedules_of_several_clients_are_changed(mcp: McpHttpClient, coac
     proposed = await mcp.call("adjust_schedule", customerIds=ids, **week, addLoad=2.5)
     summary = tool_proposal(proposed, "MANY_CLIENTS")["summary"]
     assert f"Adjusted 1 item of 2 clients from {START} to {week['endDate']}, load +2.5: «Ana» 0 workouts" in summary
-    assert "«Ana» 0 workouts, 1 left because something is done; «Bo» 1 workout." in summary
+    assert "«Ana» 0 workouts, 1 left because something is done; «Bo» 1 workout; «Back squat» 60 → 62.5 kg." in summary
     await approve(coach, proposed["structuredContent"])
     assert await planned(coach, clients[1]) == [("Back squat", 62.5), ("Back squat", 60)]
 

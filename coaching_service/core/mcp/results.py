@@ -118,7 +118,8 @@ class Written:
     confirmation is void when it differs. `raised`: loads of new workouts that differ from those of
     the copied ones, and training maximums. `details` is further data.
     `leads_back`: it undoes what the assistant itself has done, so that it does not count as a change. `unlogged`: new
-    documents that the change log leaves out, and that the coach is shown nevertheless.
+    documents that the change log leaves out, and that the coach is shown nevertheless. `proposed`: the sentence that
+    is shown while it is not done, if it is another one.
     """
 
     line: str
@@ -129,3 +130,4 @@ class Written:
     details: Mapping[str, Any] = field(default_factory=dict)
     leads_back: bool = False
     unlogged: Sequence[DocumentChange] = ()
+    proposed: str = ""

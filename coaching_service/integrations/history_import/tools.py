@@ -80,15 +80,16 @@ async def import_rows(
     result = imported.result
     created = result["created"]
     sessions, sets = created["sessions"], created["sets"]
-    verb = "Would import" if dry_run else "Imported"
     period = f" from {result['from']} to {result['to']}" if result["from"] else ""
-    line = f"{verb} {_count(sets, 'set')} in {_count(sessions, 'session')}{period} for {typed(customer['name'])}."
+    line = f"{_count(sets, 'set')} in {_count(sessions, 'session')}{period} for {typed(customer['name'])}."
+    line = " ".join([line, *_describe_names(result), *_describe_problems(imported.problems)])
     return Written(
-        " ".join([line, *_describe_names(result), *_describe_problems(imported.problems)]),
+        f"{'Would import' if dry_run else 'Imported'} {line}",
         {"jobId": imported.job_id},
         () if dry_run or not sessions else (Reason.HISTORY,),
         details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
         unlogged=imported.sessions,
+        proposed=f"Import {line}",
     )
 
 

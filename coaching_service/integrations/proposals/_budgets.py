@@ -7,7 +7,7 @@ counted. What a coach has approved and what an assistant undoes do not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -78,11 +78,12 @@ def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> Cal
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
         spending["loads"].append({"of": of, "before": load.before, "after": load.after})
+    left = {item["_id"] for _, _, after in workouts if after is not None for item in after["items"]}
     for change, before, after in workouts:
         if before is not None and after is not None and not is_plan_changed(before, after):
             continue  # only what was done
         spending["days"] += [f"{change.client_id} {each['date']}" for each in (before, after) if each is not None]
-        spending["removed"] += after is None
+        spending["removed"] += after is None or _is_emptied(before, after, left)
         if before is not None and after is not None:
             spending["loads"] += [
                 {"of": _key(change.client_id, each.exercise_id, each.unit), "before": each.before, "after": each.after}
@@ -99,6 +100,12 @@ def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> Cal
                 for each in loads
             ]
     return {**spending, "days": sorted({*spending["days"]})}
+
+
+def _is_emptied(before: DocumentFields | None, after: DocumentFields, left: Set[ObjectId]) -> bool:
+    """Return whether all items of a workout are removed, and not moved to another one: they are not `left`."""
+    removed = {item["_id"] for item in before["items"]} if before is not None else set()
+    return bool(removed) and not after["items"] and removed.isdisjoint(left)
 
 
 async def _read_versions(tx: Context, changes: Sequence[DocumentChange]) -> list[_Versions]:

@@ -274,7 +274,8 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
-        raise Unconfirmed(call, written.line, ordered, shown, changes, customer_ids, {**tx.resolved})
+        line = written.proposed or written.line
+        raise Unconfirmed(call, line, ordered, shown, changes, customer_ids, {**tx.resolved})
 
 
 async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -40,12 +41,12 @@ from coaching_service.training.schedule.days import days_between, last_day_of
 from coaching_service.training.schedule.models import (
     AdjustedSchedule,
     ChangedItems,
+    CopiedSchedule,
     CopyRequest,
     LoadProgression,
     OnConflict,
     PlacedBlock,
     Progression,
-    ProgressionChanges,
     ScheduleResult,
     SetsProgression,
     SkipReason,
@@ -107,11 +108,11 @@ async def copy_schedule(
     created = [block for result in results for block in result["created"]]
     removed = sum(len(result["removed"]) for result in results)
     replaced = f", replacing {_count(removed, 'workout')}" if removed else ""
-    of_one = f"{_describe_changes(ctx, results[0])}{describe_conflicts(results[0]['conflicts'], on_conflict)}"
+    conflicts = describe_conflicts(results[0]["conflicts"], on_conflict) if len(clients) == 1 else ""
     return Written(
         f"Copied {start_date} to {end_date} of {_name(clients)}: {_count(len(created), 'new workout')} "
         f"from {target_date} to {last}{_describe(sent, named)}{replaced}"
-        f"{_describe_each(clients, outcomes) or of_one}.{read_as}",
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{read_as}",
         {**identify_workouts(created), **_identify(clients)},
         find_reasons(
             today=await customers.get_local_date(ctx, clients[0]["_id"]),
@@ -143,7 +144,7 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
     planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     return Written(
         f"Adjusted {_count(count, 'item')} of {_name(clients)} from {start_date} to {end_date}{_describe(sent, named)}"
-        f"{_describe_each(clients, outcomes) or _describe_changes(ctx, outcomes[0].result)}.{read_as}{planned}",
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}",
         {**identify_workouts(_list_changed(outcomes)), **_identify(clients)},
         find_reasons(
             today=await customers.get_local_date(ctx, clients[0]["_id"]),
@@ -337,19 +338,27 @@ def _describe(sent: Mapping[str, Any], named: Sequence[str]) -> str:
     return f", {', '.join(changes)}{of}" if changes else ""
 
 
-def _describe_changes(ctx: Context, changes: ProgressionChanges) -> str:
-    """Return the loads and numbers of sets that changed, such as `; «Squat» 60 → 62.5 kg, 3 → 2 sets`, or nothing."""
+async def _describe_changes(
+    ctx: Context, outcomes: Sequence[Outcome[CopiedSchedule] | Outcome[AdjustedSchedule]]
+) -> str:
+    """Return the loads, repetitions and numbers of sets that changed, of all clients each once, or nothing.
+
+    Such as `; «Squat» 60 → 62.5 kg, 8 → 9 reps, 3 → 2 sets`.
+    """
     show = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=ctx.caller.load_unit)
-    by_exercise: dict[str, list[str]] = {}
-    for change in changes["loadChanges"]:
+    by_exercise: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for change in (each for outcome in outcomes for each in outcome.result["loadChanges"]):
         loads = f"{show(change['before']):.10g} → {show(change['after']):.10g} {ctx.caller.load_unit}"
         if change["loadType"] == ASSISTANCE:
             loads += " assistance"
-        by_exercise.setdefault(change["exerciseName"], []).append(loads)
-    for count in changes["setChanges"]:
-        sets = f"{count['before']} → {_count(count['after'], 'set')}"
-        by_exercise.setdefault(count["exerciseName"], []).append(sets)
-    shown = [f"{typed(name)} {join_some(loads, _MAX_NAMED)}" for name, loads in by_exercise.items()]
+        by_exercise[change["exerciseName"]][loads] = None
+    reps = [change for outcome in outcomes for change in outcome.rep_changes]
+    names = await exercises.get_names(ctx, {change.exercise_id for change in reps})
+    for rep_change in reps:
+        by_exercise[names[rep_change.exercise_id]["name"]][f"{rep_change.before} → {rep_change.after} reps"] = None
+    for count in (each for outcome in outcomes for each in outcome.result["setChanges"]):
+        by_exercise[count["exerciseName"]][f"{count['before']} → {_count(count['after'], 'set')}"] = None
+    shown = [f"{typed(name)} {join_some(list(changes), _MAX_NAMED)}" for name, changes in by_exercise.items()]
     return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""
 
 

@@ -19,6 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.schedule._load_changes import list_load_changes
 from coaching_service.training.schedule._progression import SetChange, progress_items
+from coaching_service.training.schedule._rep_changes import RepChange, list_rep_changes
 from coaching_service.training.schedule._set_counts import list_set_changes
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.days import add_days, days_between, last_day_of
@@ -53,11 +54,15 @@ R = TypeVar("R", bound=ScheduleResult)
 
 
 class Outcome(NamedTuple, Generic[R]):
-    """The result of an operation, the blocks that it created, changed or removed, and those that it left alone."""
+    """The result of an operation, the blocks that it created, changed or removed, and those that it left alone.
+
+    `rep_changes`: the repetitions that a progression has changed.
+    """
 
     result: R
     affected: list[PlacedBlock]
     skipped: list[SkippedBlock]
+    rep_changes: Sequence[RepChange] = ()
 
 
 @transactional
@@ -122,7 +127,7 @@ async def copy_accessible(
         skipped += [_skip(owner, day, "DONE") for day in regular_blocks(days) if not has_nothing_done(day)]
     removed = set(batch.removed)
     affected = _place(owner, [day for day in days if day["_id"] in removed]) + _place(owner, batch.created)
-    return Outcome(copied, affected, skipped)
+    return Outcome(copied, affected, skipped, list_rep_changes(pairs))
 
 
 def _plan_copies(
@@ -167,7 +172,7 @@ async def adjust_accessible(
         "loadChanges": await list_load_changes(ctx, pairs),
         "setChanges": await list_set_changes(ctx, pairs),
     }
-    return Outcome(adjusted, _place(owner, [block for block, _ in changed]), skipped)
+    return Outcome(adjusted, _place(owner, [block for block, _ in changed]), skipped, list_rep_changes(pairs))
 
 
 async def replace_exercise(
