@@ -40,6 +40,7 @@ NULL = Message("must not be null", "NULL")
 UNKNOWN_FIELD = Message("is not a known field", "UNKNOWN_FIELD")
 NOT_AN_OBJECT = Message("must be an object", "NOT_AN_OBJECT")
 EMPTY = Message("should not be empty", "EMPTY")
+BEFORE_START = Message("must not be before startDate", "BEFORE_START")
 
 
 def invalid(text: str, code: str, field: str = "_schema") -> ValidationError:

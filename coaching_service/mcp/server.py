@@ -92,13 +92,17 @@ _ADVICE_BY_CODE = {
     "IDEMPOTENCY_KEY_REUSED": "Use a new idempotencyKey for this call.",
     "IDEMPOTENCY_KEY_IN_USE": "Repeat the same call in a moment; it returns what the first one has done.",
     "PERMISSION_MISSING": _ASK_FOR_PERMISSION,
+    "OUTREACH_DENIED": (
+        "Tell the coach: connecting the assistant again, or an API key that may contact people, allows it."
+    ),
+    "CUSTOMER_OUT_OF_SCOPE": "Tell the coach; list_customers returns the clients they work with.",
     "PROPOSAL_CLOSED": "get_proposal returns the decision.",
     "PROPOSAL_STALE": "Nothing was done.",
     "NOT_UNDOABLE": "Tell the coach; repeating the call changes nothing.",
     "METRICS_SET_MISSING": "list_metric_sets returns the sets that the client is assigned.",
 }
 _ADVICE_BY_STATUS = {
-    403: "Tell the coach; list_customers returns the clients they work with.",
+    403: "Tell the coach.",
     404: "Look the identifier up with the tool that lists such records, then try again.",
     409: "Read the record again; if the reason still holds, tell the coach.",
     503: "Try again in a moment.",
@@ -238,8 +242,9 @@ async def _call(
     """Return the tool's result, a request for confirmation, or an error result with advice on what to do next."""
     ctx = replace(request.ctx, operation=tool.name)
     if (denial := find_tool_denial(tool, ctx.caller)) is not None:
-        advice = _ASK_FOR_WRITE_ACCESS if tool.writes and ctx.caller.read_only else _ASK_FOR_PERMISSION
-        return _error(str(denial.message), advice), "denied"
+        if tool.writes and ctx.caller.read_only:
+            return _error(str(denial.message), _ASK_FOR_WRITE_ACCESS), "denied"
+        return _error(str(denial.message), _ADVICE_BY_CODE.get(denial.code or "", _ASK_FOR_PERMISSION)), "denied"
     was_asked = request.asks_by is not None and params.request_state is not None
     if was_asked and not confirmation.is_accepted(params):
         return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any, Unpack
 
 import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, register, signed_in
@@ -20,6 +23,21 @@ async def mcp(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Mc
     """POSTs to /mcp with the coach's key."""
     async with McpHttpClient(public_server, {"X-API-Key": coach.key or ""}) as client:
         yield client
+
+
+@pytest.fixture
+async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
+    """Creates clients of /mcp with a key of the coach that has these restrictions."""
+    clients: list[McpHttpClient] = []
+
+    async def make(**restrictions: Unpack[NewRestrictions]) -> McpHttpClient:
+        key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
+        clients.append(McpHttpClient(public_server, {"X-API-Key": key}))
+        return clients[-1]
+
+    yield make
+    for client in clients:
+        await client.__aexit__()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.training import client_path
 
 TODAY = datetime.now(UTC).date()
@@ -74,19 +74,35 @@ async def test_estimate_is_named_before_the_first_training_maximum(mcp: McpHttpC
 
 
 async def test_own_exercise_is_created_without_a_confirmation(mcp: McpHttpClient, coach: CoachClient) -> None:
-    new = {"name": "Sled drag", "videoUrl": "https://video.example.com/sled", "muscles": ["quadriceps", "Glutes"]}
+    new = {"name": "Sled slalom", "videoUrl": "https://video.example.com/sled", "muscles": ["quadriceps", "Glutes"]}
     created = tool_change(await mcp.call("create_exercise", **new, instructions="Lean back.", equipment="Sled"))
-    assert created["summary"] == "Created the exercise «Sled drag» with the video «https://video.example.com/sled»."
+    assert created["summary"] == "Created the exercise «Sled slalom» with the video «https://video.example.com/sled»."
     exercise = (await coach.get(f"/exercises/{created['exerciseId']}")).ok()
     assert (exercise["videoLink"], exercise["defaultInstructions"]) == (new["videoUrl"], "Lean back.")
     assert (exercise["type"], exercise["equipment"], exercise["loadType"]) == ("strength", "Sled", "load")
     assert [muscle["name"] for muscle in exercise["muscleGroups"]] == ["Quadriceps", "Glutes"]
 
-    again = tool_change(await mcp.call("create_exercise", name="sled drag", type="cardio"))
-    assert again["summary"].endswith(f" There was already «Sled drag» [{created['exerciseId']}].")
-    tool_change(await mcp.call("undo", changeId=again["changeId"]))
-    (await coach.get(f"/exercises/{again['exerciseId']}")).refused(404)
+    tool_change(await mcp.call("undo", changeId=created["changeId"]))
+    (await coach.get(f"/exercises/{created['exerciseId']}")).refused(404)
     unknown = await mcp.call("create_exercise", name="Sled push", muscles=["legs"])
     tool_error(unknown, "muscles has unknown names: «legs». Known are Chest, Front Deltoids")
     wrong = await mcp.call("create_exercise", name="", videoUrl="sled", type="sport")
     tool_error(wrong, "name should not be empty", "videoUrl must be an http or https address", "type must be one of")
+
+
+async def test_exercise_with_a_name_that_means_one_already_is_not_created(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    own = await coach.create_exercise("Sled drag", aliases=["Prowler pull"])
+    names = ["RDL", "bench press", "sled drag", "PROWLER PULL"]
+    known = tool_result(await mcp.call("list_exercises", names=names))["docs"]
+    assert [each["_id"] for each in known][2:] == [own["_id"]] * 2
+    for name, about in zip(names, known, strict=True):
+        refused = await mcp.call("create_exercise", name=name, muscles=["legs"])
+        tool_error(refused, f"[{about['_id']}] already: use it", "a word that tells them apart", "muscles has unknown")
+    assert tool_result(await mcp.call("list_exercises", names=names))["docs"] == known
+    apart = tool_change(await mcp.call("create_exercise", name="Backward sled drag with a harness"))
+    (await coach.get(f"/exercises/{apart['exerciseId']}")).ok()
+
+    await coach.create_exercise("Sled drag")  # REST creates it, so the name means neither
+    tool_error(await mcp.call("create_exercise", name="Sled drag"), own["_id"], "«Sled drag» [", "already")

@@ -111,7 +111,7 @@ async def test_brief_is_a_client_on_one_page(mcp: McpHttpClient, coach: CoachCli
     assert f"Program:\n  «Base» [{program['_id']}] current, {TODAY} to {TODAY}" in text
     assert f"Goals and pinned notes:\n  {TODAY}: «Run 10 km by May»" in text
     assert f"Health:\n  {TODAY} health: «Knee»" in text
-    assert "«Likes rowing»" in text and "client «Ana»: «Hello»" in text
+    assert "«Likes rowing»" in text and "client «Ana»; not read yet: «Hello»" in text
     assert f"{today - timedelta(days=2)} «Squat» heaviest_load 110 kg" in text
     assert "completed 100 / 100 / 100% in 7/30/90 days" in text
     assert len(text) < 2_000

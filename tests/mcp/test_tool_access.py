@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -12,8 +11,6 @@ from coaching_service import features
 from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp.tools import Tool, tools_of
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Scope
 from coaching_service.people.assistants.service import GrantRejected
@@ -76,21 +73,6 @@ _OPTIONAL: dict[str, dict[str, Any]] = {
 
 async def result(mcp: McpHttpClient, tool: Tool, world: World) -> dict[str, Any]:
     return await mcp.call(tool.name, **arguments(tool, world))
-
-
-@pytest.fixture
-async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Any]:
-    """Creates clients of /mcp with a key of the coach that has these restrictions."""
-    clients: list[McpHttpClient] = []
-
-    async def make(**restrictions: Unpack[NewRestrictions]) -> McpHttpClient:
-        key = (await api_keys.create(coach.ctx, "Test", restrictions))["key"]
-        clients.append(McpHttpClient(public_server, {"X-API-Key": key}))
-        return clients[-1]
-
-    yield make
-    for client in clients:
-        await client.__aexit__()
 
 
 async def test_read_only_key_sees_and_calls_only_read_tools(with_key: Any, coach: CoachClient) -> None:

@@ -167,7 +167,8 @@ def _without_quotes(messages: Any, schema: Schema | None) -> Any:
         if inner != [UNKNOWN_FIELD]
     }
     if len(known) < len(messages) and schema is not None:
-        hint = f"unknown field; the known ones are {', '.join(schema.fields) or 'none'}"
+        listed = [name for name, field in schema.fields.items() if not field.metadata.get("unlisted")]
+        hint = f"unknown field; the known ones are {', '.join(listed) or 'none'}"
         known["_schema"] = [*known.get("_schema", []), hint]
     return known
 

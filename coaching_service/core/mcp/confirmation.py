@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
 
+from coaching_service.core.errors import Forbidden
+
 MAX_DAYS = 7
 
 
@@ -29,10 +31,15 @@ class Reason(StrEnum):
 
 # What an access without the switch "mail and work on many clients" may not do.
 OUTREACH = frozenset({Reason.CONTACT, Reason.MANY_CLIENTS})
-OUTREACH_DENIED = (
-    "This access may not send mail or messages, or change several clients at once; the coach can allow it by "
-    "connecting the assistant again, or with an API key that may"
-)
+
+
+class OutreachDenied(Forbidden):
+    """The access of an assistant may not send mail or messages, or change several clients at once."""
+
+    default_code = "OUTREACH_DENIED"
+
+    def __init__(self) -> None:
+        super().__init__("This access may not send mail or messages, or change several clients at once")
 
 
 def find_reasons(

@@ -140,7 +140,7 @@ def report_erased(content: FileContent, session: Session) -> None:
 
 def report_future(content: FileContent, session: Session) -> None:
     """Report the rows of a session that cannot have been done yet."""
-    _report_session(content, session, "date", "IN_THE_FUTURE", "is later than tomorrow")
+    _report_session(content, session, "date", "IN_THE_FUTURE", "is after the client's today")
 
 
 def _report_session(content: FileContent, session: Session, name: str | None, code: str, message: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
 from coaching_service.core.auth.permissions import EXERCISES
@@ -262,7 +261,7 @@ class HistoryImport:
         known = KnownSessions([] if customer_id is None else await imported.find_done_on(ctx, customer_id, dates))
         content = FileContent()
         new: list[Session] = []
-        last_day = self._ctx.caller.today(target.timezone) + timedelta(days=1)
+        last_day = self._ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
                 report_future(content, session)

@@ -31,7 +31,7 @@ from coaching_service.core.idempotency import (
     run_once,
 )
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.confirmation import OUTREACH, OUTREACH_DENIED, Reason
+from coaching_service.core.mcp.confirmation import OUTREACH, OutreachDenied, Reason
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
@@ -134,11 +134,11 @@ class ProposalClosed(Conflict):
 
 def find_tool_denial(tool: Tool, caller: Principal) -> Forbidden | None:
     """Return the error with which a caller may not call a tool, or None."""
-    if tool.outreach and not caller.may_reach_out:
-        return Forbidden(OUTREACH_DENIED)
     if not (tool.writes or tool.own_calls or caller.may_read):
         return Forbidden("This access may not read")
-    return find_denial(tool.access, caller, writes=tool.writes)
+    if (denial := find_denial(tool.access, caller, writes=tool.writes)) is not None:
+        return denial
+    return OutreachDenied() if tool.outreach and not caller.may_reach_out else None
 
 
 async def carry_out(ctx: Context, call: Call) -> Output:
@@ -260,7 +260,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     if undeclared := reasons - call.tool.confirms:
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
     if reasons & OUTREACH and not tx.caller.may_reach_out:
-        raise Forbidden(OUTREACH_DENIED)
+        raise OutreachDenied
     # Not the reasons: what the assistant has done in the last minutes is one.
     shown = _digest([written.line, written.depends_on, _versions(tx)])
     if call.approval is not None:

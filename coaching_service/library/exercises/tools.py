@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional, paged
 from coaching_service.core.mcp.lists import PageWithHint, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
@@ -22,7 +23,8 @@ from coaching_service.library.exercises.name_models import ExerciseMatch, Resolv
 from coaching_service.library.exercises.schemas import MINE, PUBLIC
 
 tools = Tools()
-_MAX_NAMES = 50
+_MAX_NAMES, _SAME = 50, 100
+_MUSCLES_BY_NAME = {normalize(name): identifier for name, identifier in ID_OF.items()}
 _NO_MATCH_HINT = "No exercise contains all these words. Try fewer words, or leave type out."
 
 
@@ -130,7 +132,36 @@ def _describe(exercise: Exercise) -> str:
     return f"{typed(exercise['name'])} [{exercise['_id']}]: {facts}"
 
 
-@tools.tool("Create an exercise", access=coach(EXERCISES.VIEW, EXERCISES.CREATE), takes=CreateExercise(), writes=True)
+async def _check_new(ctx: Context, valid: Mapping[str, Any]) -> None:
+    """Raise InvalidFields for a name that means an exercise already, and for unknown muscle groups."""
+    errors: list[FieldError] = []
+    if (name := valid.get("name")) is not None and (same := await _find_same(ctx, name)):
+        known = " and ".join(map(_identify, same))
+        message = f"means {known} already: use it; the name of a separate exercise needs a word that tells them apart"
+        errors.append({"field": "name", "code": "NAME_IN_USE", "message": message})
+    if unknown := [each for each in valid.get("muscles") or () if normalize(each) not in _MUSCLES_BY_NAME]:
+        message = f"has unknown names: {', '.join(map(typed, unknown))}. Known are {', '.join(MUSCLES)}"
+        errors.append({"field": "muscles", "code": "UNKNOWN_NAME", "message": message})
+    if errors:
+        raise InvalidFields(errors)
+
+
+async def _find_same(ctx: Context, name: str) -> list[ExerciseMatch]:
+    """Return the exercise that has this name or alias, or the several that have this name."""
+    [about] = await name_resolution.resolve_names(ctx, [name])
+    match = about["match"]
+    if match is not None and match["score"] == _SAME:
+        return [match]
+    return [each for each in about["alternatives"] if normalize(each["name"]) == normalize(name)]
+
+
+@tools.tool(
+    "Create an exercise",
+    access=coach(EXERCISES.VIEW, EXERCISES.CREATE),
+    takes=CreateExercise(),
+    writes=True,
+    check=_check_new,
+)
 async def create_exercise(
     ctx: Context,
     name: str,
@@ -142,7 +173,7 @@ async def create_exercise(
 ) -> Written:
     """Add an exercise to the library, with a link to a video if there is one. Search with list_exercises first: most
     are there."""
-    [known] = await name_resolution.resolve_names(ctx, [name])
+    await _check_new(ctx, {"name": name, "muscles": muscles})
     exercise = await service.create(
         ctx,
         {
@@ -159,20 +190,9 @@ async def create_exercise(
             "media": [],
         },
     )
-    match = known["match"]
-    is_same = match is not None and normalize(match["name"]) == normalize(name)
-    same = f" There was already {typed(match['name'])} [{match['_id']}]." if match and is_same else ""
     with_video = f" with the video {typed(video_url)}" if video_url else ""
-    return Written(
-        f"Created the exercise {typed(exercise['name'])}{with_video}.{same}", {"exerciseId": exercise["_id"]}
-    )
+    return Written(f"Created the exercise {typed(exercise['name'])}{with_video}.", {"exerciseId": exercise["_id"]})
 
 
 def _read_muscles(names: Sequence[str]) -> list[MuscleRole]:
-    """Return the muscle groups that names mean, in any case. Raises InvalidFields with the known ones."""
-    by_name = {normalize(name): identifier for name, identifier in ID_OF.items()}
-    unknown = [name for name in names if normalize(name) not in by_name]
-    if unknown:
-        message = f"has unknown names: {', '.join(map(typed, unknown))}. Known are {', '.join(MUSCLES)}"
-        raise invalid_field("muscles", message, code="UNKNOWN_NAME")
-    return [{"_id": by_name[normalize(name)], "role": "primary"} for name in dict.fromkeys(names)]
+    return [{"_id": _MUSCLES_BY_NAME[normalize(name)], "role": "primary"} for name in dict.fromkeys(names)]

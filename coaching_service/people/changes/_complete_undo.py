@@ -22,9 +22,13 @@ async def undo_completely(
 ) -> dict[ObjectId, UndoFailure]:
     """Undo a change, or the batch `changes`; returns why some of it stays, such as messages that were read, by change.
 
-    Raises Conflict that names the first document that has been changed since, or says why all stays, and what
-    undo_change raises.
+    Raises Conflict that names the first document that has been changed since, or says why all stays or that it has been
+    undone already, and what undo_change raises.
     """
+    with_documents = [change for change in changes if change["documents"]]
+    if undone := [change for change in with_documents if change["undoneBy"] is not None]:
+        about = "This change" if len(undone) == len(with_documents) else "Part of this change"
+        raise Conflict(f"{about} has been undone already", code="VERSION_CONFLICT")
     try:
         result = await undo_change(ctx, change_id)
     except DocumentsMoved as error:

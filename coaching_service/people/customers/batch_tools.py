@@ -11,7 +11,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
+from coaching_service.core.mcp.confirmation import OUTREACH, OutreachDenied, Reason, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Date, Email, ListOf, StringList, Text
@@ -72,13 +72,16 @@ async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, 
         else:
             new.append(entry)
     created = [] if dry_run else (await batch.save_many(ctx, new))["results"]
+    reasons = find_reasons(clients=len(new))
     verb = "Would create" if dry_run else "Created"
     named = f": {', '.join(map(_name, new))}" if new else ""
     note = f" Left out, because they are there: {', '.join(left_out)}." if left_out else ""
+    if dry_run and OUTREACH.intersection(reasons) and not ctx.caller.may_reach_out:
+        note += f" But it would be refused: {OutreachDenied()}."
     return Written(
         f"{verb} {len(new)} {'client' if len(new) == 1 else 'clients'} without an invitation{named}.{note}",
         {"customerIds": [result["_id"] for result in created]},
-        () if dry_run else find_reasons(clients=len(new)),
+        () if dry_run else reasons,
         details={"created": len(created), "leftOut": len(left_out)},
     )
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from marshmallow import validates_schema
+from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core.auth.access import require_permission
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.validation import Identifier, ListOf, Text
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation_messages import Message, invalid
 from coaching_service.people.customers import bulk, service
 from coaching_service.people.customers.models import CustomerFilter, CustomerReference
 from coaching_service.people.customers.nearest import match_groups
@@ -42,18 +44,20 @@ class ClientsArgument(Arguments):
         """Require exactly one way to choose clients."""
         given = [name for name in self.choices if data.get(name) is not None]
         if not given and all(name in data for name in self.choices):
-            others = " or ".join([", ".join(self.choices[1:-1]), self.choices[-1]])
-            raise invalid(f"is required, or {others}", "REQUIRED", "customerId")
+            others = [name for name in self.choices[1:] if not self.fields[name].metadata.get("unlisted")]
+            listed = " or ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+            raise invalid(f"is required{f', or {listed}' if listed else ''}", "REQUIRED", "customerId")
         if len(given) > 1:
-            raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+            message = Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")
+            raise ValidationError({name: [message] for name in given[1:]})
 
 
 async def choose_clients(
     ctx: Context, customer_id: ObjectId | None, customer_ids: Sequence[ObjectId] | None, groups: Sequence[str] | None
 ) -> list[CustomerReference]:
-    """Return the chosen clients, of groups by name.
+    """Return the chosen clients, of groups by name, which needs the permission to list clients.
 
-    Raises NotFound and Forbidden for one client, and InvalidFields that names every entry which is no client of the
+    Raises NotFound, Forbidden, and InvalidFields that names every entry which is no client of the
     caller or no group, and for groups without clients or with more than 50.
     """
     if customer_id is not None:
@@ -64,7 +68,11 @@ async def choose_clients(
 
 
 async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[CustomerReference]:
-    """Return the clients of the caller among `ids`. Raises InvalidFields, naming `field`, for none or more than 50."""
+    """Return the clients of the caller among `ids`.
+
+    Raises InvalidFields, naming `field`, for none or more than 50, and Forbidden for a caller who may not list clients.
+    """
+    require_permission(ctx.caller, CUSTOMERS.VIEW)
     if not ids:
         raise invalid_field(field, "has no active client", code="EMPTY")
     if len(ids) > MAX_CLIENTS:
@@ -90,6 +98,7 @@ async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[Cus
 
 
 async def _list_members(ctx: Context, groups: Sequence[str]) -> list[CustomerReference]:
+    require_permission(ctx.caller, CUSTOMERS.VIEW)  # an error names groups
     wanted = await match_groups(ctx, groups)
     if wanted.unknown:
         unknown, nearest = (", ".join(map(typed, names)) for names in (wanted.unknown, wanted.nearest))

@@ -6,7 +6,7 @@ from calendar import day_name
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -17,12 +17,13 @@ from coaching_service.core.mcp.confirmation import Reason, count_span, find_reas
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Integer, Text
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation_messages import BEFORE_START, Message
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
 from coaching_service.progress.check_ins._recurrence import DAYS_AHEAD
 from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, Recurrence
 from coaching_service.progress.reminders.planning import CHECK_INS_AT
+from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import resolve_document
 
 _REMINDED = f" The client is reminded on the day at {CHECK_INS_AT}."
@@ -45,15 +46,18 @@ class CheckInToSchedule(CustomerArgument):
     @validates_schema(skip_on_field_errors=False)
     def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
+        errors: dict[str, list[str]] = {}
         for names in (_CONTENT, _RHYTHM):
             given = [name for name in names if data.get(name) is not None]
             if not given and all(name in data for name in names):
-                raise invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
-            if len(given) > 1:
-                raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+                errors[names[0]] = [Message(f"is required, or {' or '.join(names[1:])}", "REQUIRED")]
+            for name in given[1:]:
+                errors[name] = [Message(f"must not be combined with {given[0]}", "NOT_ALLOWED")]
         first, last = data.get("startDate"), data.get("until")
         if first is not None and last is not None and last < first:
-            raise invalid("must not be before startDate", "BEFORE_START", "until")
+            errors["until"] = [BEFORE_START]
+        if errors:
+            raise ValidationError(errors)
 
 
 @tools.tool(
@@ -62,6 +66,7 @@ class CheckInToSchedule(CustomerArgument):
     takes=CheckInToSchedule(),
     writes=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
+    check=check_names,
 )
 async def schedule_check_in(
     ctx: Context,

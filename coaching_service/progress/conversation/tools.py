@@ -35,6 +35,7 @@ from coaching_service.progress.conversation.models import (
     MessageText,
     NewMessage,
 )
+from coaching_service.training.workout_text.argument_checks import check_names
 
 tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_PREVIEW = 1_500, 200
@@ -73,17 +74,18 @@ async def list_messages(ctx: Context, customer_id: ObjectId | None, limit: int, 
         customers.get_visible_reference(ctx, customer_id),
         service.list_messages(ctx, customer_id, limit=limit, after=after),
     )
-    lines = [_describe(message) for message in messages["docs"]]
+    lines = [describe_message(message) for message in messages["docs"]]
     return list_answer(f"Messages with {typed(customer['name'])}", messages, lines)
 
 
 def _describe_conversation(conversation: Conversation) -> str:
     customer, message = conversation["customer"], conversation["lastMessage"]
-    last = "" if message is None else f"; last {_describe(message, _LONGEST_PREVIEW)}"
+    last = "" if message is None else f"; last {describe_message(message, _LONGEST_PREVIEW)}"
     return f"{typed(customer['name'])} [{customer['_id']}]: {conversation['unread']} unread{last}"
 
 
-def _describe(message: Message, longest: int = _LONGEST_IN_LIST) -> str:
+def describe_message(message: Message, longest: int = _LONGEST_IN_LIST) -> str:
+    """Return a message in one line: when, by whom, whether it has been delivered and read, and its text."""
     about, attached, author = message["about"], message["attachments"], message["author"]
     facts = join_facts(
         format_time(message["createdAt"]),
@@ -109,6 +111,7 @@ def _describe_state(message: Message) -> str:
     open_world=True,
     outreach=True,
     confirms=(Reason.CONTACT, Reason.MANY_CLIENTS),
+    check=check_names,
 )
 async def send_message(
     ctx: Context,

@@ -7,13 +7,13 @@ from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.mcp.lists import format_figure, format_time, typed_line
+from coaching_service.core.mcp.lists import format_figure, typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.tools import get_today
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.progress.conversation.models import Message
+from coaching_service.progress.conversation.tools import describe_message
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.notes.html import plain_text
 from coaching_service.progress.notes.models import Note
@@ -47,8 +47,11 @@ async def write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
         *_section("Goals and pinned notes", [_describe_note(note) for note in pinned]),
         *_section("Health", [_describe_note(note) for note in health]),
         *_section("Other notes", [_describe_note(note) for note in others]),
-        *_section(f"Records of {_RECORD_DAYS} days", [_describe_record(ctx, each) for each in newest]),
-        *_section("Last messages", [_describe_message(each) for each in messages["docs"]]),
+        *_section(
+            f"Records of {_RECORD_DAYS} days, without imported and first results",
+            [_describe_record(ctx, each) for each in newest],
+        ),
+        *_section("Last messages", [describe_message(each, _LONGEST) for each in messages["docs"]]),
     ]
 
 
@@ -73,9 +76,3 @@ def _describe_record(ctx: Context, record: PersonalRecord) -> str:
         value, unit = convert_stored_load(value, unit, ctx.caller.load_unit), ctx.caller.load_unit
     shown = f"{format_figure(value)} {'' if unit == 'count' else unit}".rstrip()
     return f"{record['date']} {typed(record['exerciseName'])} {record['type']} {shown}"
-
-
-def _describe_message(message: Message) -> str:
-    author, text = message["author"], message["text"]
-    said = "(deleted)" if text is None else typed_line(text, _LONGEST)
-    return f"{format_time(message['createdAt'])} {author['type']} {typed(author['name'])}: {said}"

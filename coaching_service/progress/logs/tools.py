@@ -67,6 +67,17 @@ class WorkoutLog(CustomerArgument):
             raise ValidationError("is required, or durationMinutes, sessionRpe, feeling or comment", "text")
 
 
+async def _check(ctx: Context, valid: Mapping[str, Any]) -> None:
+    """Raise InvalidFields for the lines and the date among the valid arguments; NotFound, Forbidden."""
+    if (customer_id := valid.get("customerId")) is None:
+        return
+    workout_id, owner = valid.get("workoutId"), ClientCalendar(customer_id)
+    if workout_id is None and valid.get("date") is not None:
+        workout_id = await _find_workout(ctx, owner, str(valid["date"]))
+    if workout_id is not None:
+        await _read_logs(ctx, valid.get("text") or "", await workouts.get(ctx, owner, workout_id))
+
+
 @tools.tool(
     "Log a workout",
     access=coach(CUSTOMERS.EDIT),
@@ -74,6 +85,7 @@ class WorkoutLog(CustomerArgument):
     writes=True,
     destructive=True,
     confirms=(Reason.DONE_WORK,),
+    check=_check,
 )
 async def log_workout(
     ctx: Context,

@@ -14,6 +14,7 @@ from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, 
 
 _MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
 _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
+_LOAD_CHANGES = ("addLoad", "addPercent")
 
 
 _UNLISTED: dict[str, Any] = {"load_default": None, "allow_none": True, "metadata": UNLISTED}
@@ -59,6 +60,18 @@ class ProgressionArguments(Arguments):
         for name, other in (("addPercent", "addLoad"), ("setsPercent", "addSets")):
             if data.get(name) is not None and data.get(other) is not None:
                 raise ValidationError(f"must not be combined with {other}", name)
+
+    @validates_schema(skip_on_field_errors=False)
+    def changes_what_it_narrows(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a change of loads for a step of loads, and a change for exercises."""
+        needed = {"rounding": _LOAD_CHANGES, "exercises": _CHANGES}
+        errors = {
+            name: [f"needs a change: {', '.join(changes[:-1])} or {changes[-1]}"]
+            for name, changes in needed.items()
+            if data.get(name) is not None and all(data.get(change, ...) is None for change in changes)
+        }
+        if errors:
+            raise ValidationError(errors)
 
 
 class ScheduleCopy(ProgressionArguments, Dates, CalendarsArgument):

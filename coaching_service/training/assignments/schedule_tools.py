@@ -173,9 +173,11 @@ async def replace_exercise(
     count, changed = sum(outcome.result["items"] for outcome in outcomes), _list_changed(outcomes)
     planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     dates = [str(block["date"]) for block in changed] or [start_date]
+    open_period = f"from {start_date} on" if end_date is None else f"{start_date} to {end_date}"
+    period = f"{min(dates)} to {max(dates)}" if changed else open_period
     return Written(
         f"Replaced {typed(names[0])} with {typed(names[1])} in {_count(count, 'item')} of "
-        f"{_name(clients)}, {min(dates)} to {max(dates)}{_describe_each(clients, outcomes)}."
+        f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}."
         f"{describe_readings(texts.values(), names)}{planned}",
         {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
         find_reasons(

@@ -27,6 +27,7 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.conflicts import OUTCOMES, describe_conflicts
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.workout_text.argument_checks import check_names
 
 tools = Tools()
 _MAX_WORKOUTS = 2_000  # that one transaction writes
@@ -64,6 +65,7 @@ class AssignProgram(ClientsArgument):
     writes=True,
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
+    check=check_names,
 )
 async def assign_program(
     ctx: Context,
@@ -85,6 +87,7 @@ async def assign_program(
     assignments = [
         await service.add_to_calendar(ctx, dated, client["_id"], on_conflict=on_conflict) for client in clients
     ]
+    _require_room(clients, assignments)
     dates = sorted({start_date, *(date for assignment in assignments for date in assignment["dates"])})
     period = f"from {dates[0]} to {dates[-1]}"
     line = f"Assigned {typed(dated.program['name'])} to "
@@ -107,6 +110,18 @@ async def assign_program(
         depends_on=[assignment["dates"] for assignment in assignments],
         details={"workoutsAdded": sum(assignment["blocks"] for assignment in assignments)},
     )
+
+
+def _require_room(clients: Sequence[CustomerReference], assignments: Sequence[ProgramAssignmentResult]) -> None:
+    """Raise InvalidFields, naming the clients, if all days of the program are taken and left as they are."""
+    full = [
+        typed(client["name"])
+        for client, assignment in zip(clients, assignments, strict=True)
+        if assignment["conflicts"] and not assignment["blocks"]
+    ]
+    if full:
+        message = f"leaves nothing to add for {', '.join(full)}: every day of the program has workouts"
+        raise invalid_field("onConflict", f"{message}; add or replace, or another startDate, assigns it", code="EMPTY")
 
 
 def _describe(client: CustomerReference, assignment: ProgramAssignmentResult) -> str:

@@ -20,21 +20,27 @@ _LAST_DATE = "9999-12-31"
 
 @transactional
 async def resume(
-    ctx: Context, customer_id: ObjectId, back: str, mode: ResumeMode | None, *, dry_run: bool = False
+    ctx: Context,
+    customer_id: ObjectId,
+    back: str,
+    mode: ResumeMode | None,
+    *,
+    dry_run: bool = False,
+    field: str = "from",
 ) -> ResumedSchedule:
     """End the latest absence of a client before the date `back`, the first day of training.
 
     `shift` moves what was planned in the absence and later by its length, `drop` removes what was planned in it, None
     leaves it; what is done stays. Raises Conflict if there is no absence to return from (see
     availability.find_absence_before), NotFound, Forbidden, and InvalidFields if there are more than 500 blocks, or if a
-    date would leave the calendar.
+    date would leave the calendar; `field` is the field of the request that has the date `back`.
     """
     calendar = ClientCalendar(customer_id)
     await (calendar.require_access(ctx) if dry_run else calendar.authorize_and_lock(ctx))
     absence = await availability.find_absence_before(ctx, customer_id, back)
     if absence is None:
         raise Conflict("The client has no absence to return from on this day", code="NO_ABSENCE")
-    last = str(add_days(back, -1, "from"))
+    last = str(add_days(back, -1, field))
     if dry_run:
         ended: Availability = absence if availability.has_ended(absence, last) else {**absence, "until": last}
     else:
@@ -42,7 +48,7 @@ async def resume(
     if mode == "drop":
         cleared = await schedule.clear(ctx, calendar, absence["from"], ended["until"] or last, dry_run=dry_run)
         return {**cleared, "availability": ended}
-    blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, "from") if mode else []
+    blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, field) if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]
     days = days_between(absence["from"], back)
     changed = await block_batches.shift(ctx, calendar, moved, days, dry_run=dry_run)

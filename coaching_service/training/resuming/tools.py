@@ -7,18 +7,19 @@ from datetime import date
 from functools import partial
 from typing import Any, Literal, cast, get_args
 
-from marshmallow import validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import MAX_DAYS, Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Date, Text
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation_messages import BEFORE_START, Message
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import LIMITED, includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
@@ -59,9 +60,16 @@ class AvailabilityToSet(CustomerArgument):
     def validate_combination(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError unless only a return has `planned`, and only a period an end and a note."""
         others = ("until", "note") if data.get("kind") == _BACK else ("planned",)
-        for name in others:
-            if data.get(name) is not None:
-                raise invalid(f"must not be combined with kind {data.get('kind')}", "NOT_ALLOWED", name)
+        errors = {
+            name: [Message(f"must not be combined with kind {data.get('kind')}", "NOT_ALLOWED")]
+            for name in others
+            if data.get(name) is not None
+        }
+        first, last = data.get("startDate"), data.get("until")
+        if first is not None and last is not None and last < first:
+            errors.setdefault("until", []).append(BEFORE_START)
+        if errors:
+            raise ValidationError(errors)
 
 
 @tools.tool(
@@ -96,6 +104,8 @@ async def set_availability(
         "until": until,
         "note": note,
     }
+    if until is not None and until < new["from"]:
+        raise invalid_field("until", f"must not be before {new['from']}", code="BEFORE_START")
     before, period = await availability.put(ctx, customer_id, new)
     name = await _name(ctx, customer_id)
     if before == period:
@@ -119,7 +129,7 @@ async def _find_beginning(ctx: Context, customer_id: ObjectId, today: date, kind
 
 
 async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, planned: ResumeMode | None) -> Written:
-    result = await service.resume(ctx, customer_id, back, planned)
+    result = await service.resume(ctx, customer_id, back, planned, field="startDate")
     period, moved = result["availability"], result["changed"]
     dates = [str(block["date"]) for block in moved]
     sentences = [f"Set {await _name(ctx, customer_id)} back from {back}: {write_period(period)}"]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import FieldError, InvalidFields
-from coaching_service.training.workout_text.edits import parse_texts
+from coaching_service.core.errors import FieldError, Forbidden, InvalidFields, NotFound
+from coaching_service.core.validation_messages import sentence
+from coaching_service.people.customers.chosen_clients import choose_clients
+from coaching_service.training.workout_text.edits import check_items, parse_texts
 from coaching_service.training.workout_text.lines import ParsedWorkout, parse_items
-from coaching_service.training.workout_text.mentions import resolve_exercises, resolve_workouts
+from coaching_service.training.workout_text.mentions import resolve_document, resolve_exercises, resolve_workouts
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 _NAMES = ("exercise", "withExercise")
+_DOCUMENTS: Final = (("form", "form"), ("metric set", "metrics"))
 
 
 async def check_names(ctx: Context, valid: Mapping[str, Any]) -> None:
-    """Raise InvalidFields for names and lines among the `valid` arguments of a tool; NotFound, Forbidden."""
+    """Raise InvalidFields for names, lines and identifiers among the `valid` arguments of a tool."""
     customer_id, unit = valid.get("customerId"), ctx.caller.load_unit
     names = {name: str(valid[name]) for name in _NAMES if valid.get(name) is not None}
     names |= {f"exercises.{index}": each for index, each in _entries(valid, "exercises") if isinstance(each, str)}
@@ -31,15 +35,23 @@ async def check_names(ctx: Context, valid: Mapping[str, Any]) -> None:
     checks: list[Callable[[], Awaitable[object]]] = [
         partial(resolve_exercises, ctx, names, customer_id, on_calendar),
         partial(resolve_workouts, ctx, workouts, customer_id),
+        *(partial(resolve_document, ctx, *each, str(valid[each[1]])) for each in _DOCUMENTS if valid.get(each[1])),
     ]
-    errors: list[FieldError] = []
+    if valid.get("customerIds") or valid.get("groups"):
+        checks.append(partial(choose_clients, ctx, None, valid.get("customerIds"), valid.get("groups")))
+    if customer_id is not None and (workout_id := valid.get("workoutId")) is not None:
+        edits = {index: edit for index, edit in _entries(valid, "changes") if edit.get("itemId") is not None}
+        checks.append(partial(check_items, ctx, ClientCalendar(customer_id), workout_id, edits))
+    errors: dict[str, FieldError] = {}
     for check in checks:
         try:
             await check()
         except InvalidFields as error:
-            errors += error.errors
+            errors |= {sentence(each): each for each in error.errors}
+        except (NotFound, Forbidden) as error:
+            errors[str(error)] = {"field": "", "code": str(error.code), "message": str(error)}
     if errors:
-        raise InvalidFields(errors)
+        raise InvalidFields(list(errors.values()))
 
 
 def _entries(valid: Mapping[str, Any], name: str) -> list[tuple[int, Any]]:

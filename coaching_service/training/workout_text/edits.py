@@ -70,7 +70,7 @@ async def apply_edits(
     Raises NotFound, Forbidden, and InvalidFields for a text or an item that cannot be read.
     """
     outcome, unit = Outcome(), ctx.caller.load_unit
-    missing = _find_missing(await service.get(ctx, owner, block_id), edits)
+    missing = _find_missing(await service.get(ctx, owner, block_id), dict(enumerate(edits)))
     problems = Problems()
     with problems.collect():
         outcome.remarks = await resolve_workouts(ctx, parse_texts(dict(enumerate(edits)), unit), owner.customer_id)
@@ -107,12 +107,20 @@ async def apply_edits(
     return outcome
 
 
-def _find_missing(block: Block, edits: Sequence[ItemEditArguments]) -> list[str]:
-    """Return the paths of the items that edits name and the workout does not have."""
+async def check_items(
+    ctx: Context, owner: ClientCalendar, block_id: ObjectId, edits: Mapping[int, Mapping[str, Any]]
+) -> None:
+    """Raise InvalidFields for the items that edits, by their positions, name and the workout does not have."""
+    missing = _find_missing(await service.get(ctx, owner, block_id), edits)
+    Problems([Problem(path, None, _ITEM_NOT_FOUND, _ITEM_NOT_FOUND) for path in missing]).raise_any()
+
+
+def _find_missing(block: Block, edits: Mapping[int, Mapping[str, Any]]) -> list[str]:
+    """Return the paths of the items that edits, by their positions, name and the workout does not have."""
     return [
         f"changes.{number}.itemId"
-        for number, edit in enumerate(edits)
-        if edit["action"] != "add" and find_item(block["items"], str(edit["itemId"])) is None
+        for number, edit in edits.items()
+        if edit.get("action") != "add" and find_item(block["items"], str(edit["itemId"])) is None
     ]
 
 

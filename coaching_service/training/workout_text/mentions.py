@@ -9,6 +9,8 @@ from typing import Literal
 
 from rapidfuzz import process
 
+from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS, Area
+from coaching_service.core.auth.visibility import areas_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
@@ -25,6 +27,7 @@ from coaching_service.training.workouts.reports.exercises import find_exercise_i
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
+_AREAS: Mapping[Kind, Area] = {"exercise": EXERCISES, "form": FORMS, "metric set": METRICS}
 
 
 async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], customer_id: ObjectId | None = None) -> str:
@@ -91,7 +94,7 @@ async def resolve_exercises(
             if about["match"] is not None:
                 identifiers[path] = about["match"]["_id"]
             else:
-                message = f"is unknown: {describe_nearest('exercise', about)}"
+                message = f"is unknown: {_describe(ctx, 'exercise', _candidates_of(about))}"
                 errors.append({"field": path, "code": "UNKNOWN_NAME", "message": message})
     if errors:
         raise InvalidFields(errors)
@@ -125,12 +128,6 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
     return f" Read {', '.join(sorted(read_as))}." if read_as else ""
 
 
-def describe_nearest(kind: Kind, resolved: ResolvedExerciseName) -> str:
-    """Return what is wrong with a name that means no exercise, or several, with the nearest exercises."""
-    candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
-    return _describe(kind, [(each["name"], each["_id"]) for each in candidates])
-
-
 async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:
     names = list(dict.fromkeys(mention.name for mention in mentions))
     if len(names) > _MAX_NAMES:
@@ -138,21 +135,26 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer
     known = None if customer_id is None else _exercises_of(customer_id, loosely=False)
     resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names, known)}
     unknown = [name for name, about in resolved.items() if about["match"] is None]
-    deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown)
+    deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown) if _may_list(ctx, "exercise") else {}
     problems = Problems()
     for mention in mentions:
         about = resolved[mention.name]
         if about["match"] is not None:
             mention.target[mention.key] = about["match"]["_id"]
             continue
-        deleted = deleted_by_name[mention.name]
+        deleted = deleted_by_name.get(mention.name, ())
         note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
-        problems.entries.append(
-            _unknown(mention, describe_nearest("exercise", about) + note, _names_of(about), deleted)
-        )
+        candidates = _candidates_of(about) if _may_list(ctx, "exercise") else []
+        message = _describe(ctx, "exercise", candidates) + note
+        problems.entries.append(_unknown(mention, message, [name for name, _ in candidates], deleted))
     problems.raise_any()
     matched = {name: about["match"]["name"] for name, about in resolved.items() if about["match"] is not None}
     return describe_readings(matched.keys(), matched.values())
+
+
+def _may_list(ctx: Context, kind: Kind) -> bool:
+    """Return whether the caller may see which names there are."""
+    return areas_of(ctx.caller).allows(area=_AREAS[kind])
 
 
 def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[ObjectId, str]) -> Iterator[Problem]:
@@ -164,8 +166,8 @@ def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[Objec
         matching = [identifier for identifier in matching if identifier == resolved] or matching
         if len(matching) != 1:
             normalized = {identifier: normalize(name) for identifier, name in names.items()}
-            near = process.extract(wanted, normalized, limit=_NEAREST)
-            message = _describe(mention.kind, [(names[key], key) for _, _, key in near])
+            near = process.extract(wanted, normalized, limit=_NEAREST) if _may_list(ctx, mention.kind) else []
+            message = _describe(ctx, mention.kind, [(names[key], key) for _, _, key in near])
             yield _unknown(mention, message, [names[key] for _, score, key in near if score >= _MIN_SCORE])
         else:
             mention.target[mention.key] = ctx.resolved[f"{mention.kind} {wanted}"] = matching[0]
@@ -196,11 +198,15 @@ def _describe_problem(mention: Mention, is_shared: bool, suggestions: Sequence[s
     return f"{problem}. Did you mean" if suggestions else f"{problem}, and no name is similar. Create it first"
 
 
-def _names_of(resolved: ResolvedExerciseName) -> list[str]:
-    return [each["name"] for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
+def _candidates_of(resolved: ResolvedExerciseName) -> list[tuple[str, ObjectId]]:
+    candidates = [each for each in (resolved["match"], *resolved["alternatives"]) if each is not None]
+    return [(each["name"], each["_id"]) for each in candidates]
 
 
-def _describe(kind: Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
+def _describe(ctx: Context, kind: Kind, candidates: Sequence[tuple[str, ObjectId]]) -> str:
+    """Return what is wrong with a name that means nothing, or several documents, with the nearest that may be seen."""
+    if not _may_list(ctx, kind):
+        return f"the name does not mean exactly one {kind}; naming the nearest needs {_AREAS[kind].VIEW}"
     if not candidates:
         return f"no {kind} has this name or a similar one"
     nearest = ", ".join(f"{typed(name)} [{identifier}]" for name, identifier in candidates)

@@ -210,8 +210,10 @@ class NewWorkouts(CustomerArgument):
             for name in ("date", "name", "exercises"):
                 if data[name] is None:
                     raise ValidationError("is required", name)
-        elif data["days"] is None or any(value is not None for value in array):
-            raise ValidationError("is required and must be the only field of a workout", "days")
+        elif data["days"] is None:
+            raise ValidationError("is required", "days")
+        elif any(value is not None for value in array):
+            raise ValidationError("must not be combined with date, name or exercises", "days")
 
 
 class WorkoutArgument(CustomerArgument):

@@ -88,12 +88,13 @@ def write_session(block: Block) -> str:
 
 
 def write_block(block: Block, load_unit: str, detail: Detail) -> str:
-    """Return the lines of a workout's items; for `summary` one line with their names."""
+    """Return the lines of a workout's items; for `summary` one line with their names, and how many are completed."""
     items = block["items"]
     if detail == "summary":
         names = ", ".join(quote(name_of(item)) for item in items)
         completed = sum(item["isCompleted"] for item in items)
-        return f"{names} ({completed} of {len(items)} completed)" if items else "no items"
+        done = f" ({completed} of {len(items)} completed)" if block["date"] else ""
+        return f"{names}{done}" if items else "no items"
     short_ids = shorten_ids(items)
     labels = label_supersets(items)
     lines: list[str] = []
