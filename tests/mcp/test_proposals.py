@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, METRICS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.integrations.proposals import service
@@ -371,6 +371,26 @@ async def test_reader_sees_no_changes_in_areas_without_permission(
     limited = (await eli.session.get(path)).ok()
     assert (limited["summary"], limited["changes"]) == ("It changes records that you may not see.", [])
     assert "81.5" in (await session.get(path)).ok()["summary"]
+
+
+async def test_reader_who_may_no_longer_see_clients_sees_no_changes_of_them(
+    public_server: TestServer, coach: CoachClient, session: CoachClient
+) -> None:
+    eli = await hire(coach, "Eli", CUSTOMERS.CREATE)
+    ana = await coach.create_customer("Ana")
+    async with McpHttpClient(public_server, {"X-API-Key": str(eli.key.key)}) as mcp:
+        asked = [
+            await mcp.call("send_message", customerId=ana["_id"], text="Rest your knee"),
+            await mcp.call("create_customer", **invitation(coach, "Bo")),
+        ]
+    paths = [f"/coach/proposals/{tool_proposal(each, 'CONTACT')['proposalId']}" for each in asked]
+    seen = [(await eli.session.get(path)).raw.decode() for path in paths]
+    assert "Rest your knee" in seen[0] and "Bo" in seen[1]
+    (await session.put(f"/coach/employees/{eli.id}/permissions", {"permissions": [EXERCISES.VIEW]})).ok()
+    for path in paths:
+        limited = (await eli.session.get(path)).ok()
+        assert (limited["summary"], limited["changes"]) == ("It changes records that you may not see.", [])
+    assert "Rest your knee" in (await session.get(paths[0])).raw.decode()
 
 
 async def test_proposals_are_listed_newest_first_in_parts(

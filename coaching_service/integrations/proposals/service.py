@@ -9,6 +9,7 @@ from typing import Literal, cast
 import orjson
 
 from coaching_service.core import audit, idempotency
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.database.context import Context, Services
@@ -191,15 +192,18 @@ async def _in_scope(ctx: Context) -> Filter:
 def _present(proposal: Proposal, visibility: Visibility) -> Proposal:
     """Return a proposal as a coach reads it.
 
-    Changes in areas that the coach may not see are left out, and then also the texts that say what they are.
+    Changes in areas that the coach may not see are left out, and then also the texts that say what they are. What has
+    no area of its own lies under a client.
     """
     changes = [
         change
         for change in proposal["changes"]
-        if visibility.allows(area=area_of(change["kind"], change["customer"] and change["customer"]["_id"]))
+        if visibility.allows(
+            area=area_of(change["kind"], change["customer"] and change["customer"]["_id"]) or CUSTOMERS
+        )
     ]
     public = {name: value for name, value in proposal.items() if name not in store.proposals.private}
-    if len(changes) < len(proposal["changes"]):
+    if len(changes) < len(proposal["changes"]) or not (changes or visibility.allows(area=CUSTOMERS)):
         public |= {"summary": _HIDDEN, "result": None}
     return cast("Proposal", {**public, "status": _status(proposal), "changes": changes})
 
