@@ -45,7 +45,7 @@ async def test_fifty_entries_are_short(mcp: McpHttpClient, coach: CoachClient) -
     assert text.startswith("Activity: page 1, 50 entries; more on page 2\n")
     assert len(text.encode()) < MAX_BYTES
     assert "witemId" not in text
-    assert "1 workout changed, 4 personal records changed, 1 training maximum changed: items; log_workout by" in text
+    assert "1 workout changed, 4 personal records changed, 1 estimated 1RM changed: items; log_workout by" in text
     assert text.count(f"«Cy Example» [{about['customerId']}]") == 1
     last = (await mcp.call("get_activity", pageSize=50, page=2))["content"][0]["text"]
     assert last.startswith("Activity: page 2, ") and "more on page" not in last.splitlines()[0]

@@ -260,7 +260,7 @@ def reference_to(document: DocumentChange, recorder: ChangeRecorder) -> ChangedD
     """Return a document as the change that changed it names it."""
     reference: ChangedDocument = {
         "collection": document.collection,
-        "kind": document.history.kind,
+        "kind": document.kind,
         "_id": document.id,
         "action": document.action,
         "fromVersion": document.from_version,

@@ -71,6 +71,7 @@ class History:
     whose creation and deletion cannot be undone; "creation" if only the creation of a document can be undone.
     `omit`: fields that are not recorded, such as hashes.
     `public_names`: the public fields that private or omitted ones are returned as, by the name of the stored one.
+    `kind_of` derives another kind of some documents from the fields in `event_fields`.
     """
 
     kind: str
@@ -79,6 +80,7 @@ class History:
     undo: Literal["restore", "derived", "changes", "creation", "never"] = "restore"
     omit: tuple[str, ...] = ()
     public_names: Mapping[str, str] = field(default_factory=dict)
+    kind_of: Callable[[Mapping[str, Any]], str] | None = None
 
     def can_undo(self, action: Action) -> bool:
         """Return whether an action on one of the documents can be undone."""
@@ -112,6 +114,11 @@ class DocumentChange:
     values: dict[str, tuple[FieldValue, FieldValue]] = field(default_factory=dict)
     added: dict[str, tuple[list[ObjectId], list[dict[str, Any]]]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
+
+    @property
+    def kind(self) -> str:
+        """The public name of its kind."""
+        return self.history.kind if self.history.kind_of is None else self.history.kind_of(self.known)
 
     def changed_names(self, private: Collection[str]) -> list[str]:
         """Return the public names of the fields that differ, in alphabetical order; dotted inside nested documents."""

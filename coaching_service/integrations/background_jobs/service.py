@@ -249,7 +249,7 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
     if unlisted > 0:
         marks.append(_mark(stored, "MORE_PROBLEMS", f"has {unlisted:,} more problems, which are not listed"))
     fields = {"status": status, "result": result, "work": work}
-    await update(ctx, job, fields, errors=[*marks, *errors], is_end=True)
+    await update(ctx, job, fields, errors=[*marks, *_with_rows_left(stored, errors)], is_end=True)
     if keeps_file:
         await queue.enqueue(ctx, DISCARD, {"jobId": job["_id"], "fileId": stored["fileId"]}, after=_FILE_KEPT)
     elif stored["fileId"] is not None:
@@ -334,9 +334,22 @@ def _end_result(work: ImportWork, status: JobStatus) -> tuple[ImportResult | His
     if status == "done":
         return results.complete(result), []
     left = results.count_left(result)
-    message = f"was cancelled before {left:,} rows were reached; they are not imported"
+    message = f"was cancelled: {_describe_left(left)} not imported"
     marks = [_mark(work, "CANCELLED", message)] if status == "cancelled" and left else []
     return results.break_off(result), marks
+
+
+def _with_rows_left(work: ImportWork, errors: Sequence[JobError]) -> list[JobError]:
+    """Return the errors with which an import ends, with the number of rows that are not imported for that reason."""
+    left = results.count_left(work["plan"]["result"]) if "plan" in work else 0
+    if not left:
+        return [*errors]
+    return [{**each, "message": f"{each['message']}. {_describe_left(left)} not imported"} for each in errors]
+
+
+def _describe_left(rows: int) -> str:
+    """Return the number of rows that an import has not reached, with its verb."""
+    return "1 row is" if rows == 1 else f"{rows:,} rows are"
 
 
 def _mark(work: ImportWork, code: str, message: str) -> JobError:

@@ -139,16 +139,21 @@ class HistoryImport:
         assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
         content = await self._read(decisions, assumed)
         decisions = replace(decisions, names=decisions.names.for_use(content.names))
+        refusal: HistoryRefused | None = None
         new_names = decisions.names.new_names
         if new_names and not self._may_create_exercises:
-            if not self._is_dry_run:
-                raise HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
+            refusal = HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
             decisions = replace(decisions, names=decisions.names.without_new())
             content = await self._read(decisions, assumed)
         self._content = content
         result = _first_result(decisions, is_dry_run=self._is_dry_run)
         result["reported"] += content.reported
         errors = _errors(found.problems, content.problems)
+        if refusal is not None and self._is_dry_run:
+            errors.insert(0, _of_file(work["fileName"], refusal))
+        if refusal is None and decisions.questions:
+            codes = sorted({each["code"] for each in decisions.questions})
+            refusal = HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
         plan: HistoryPlan = {
             "exercises": stored_answers.list_answers(decisions.names.decisions),
             "customers": stored_answers.list_answers(assumed),
@@ -157,11 +162,10 @@ class HistoryImport:
             "result": result,
             "problems": found.problem_count + content.problem_count,
         }
-        if decisions.questions and not self._is_dry_run:
+        if refusal is not None and not self._is_dry_run:
             result["created"] = {"customers": 0, "sessions": 0, "sets": 0, "exercises": 0}
             await self._store_plan(plan, errors, None)
-            codes = sorted({each["code"] for each in decisions.questions})
-            raise HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
+            raise refusal
         await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
 
     async def _read(self, decisions: Decisions, assumed: Mapping[str, NameAnswer | None]) -> FileContent:
@@ -392,6 +396,10 @@ def _extend(
         "to": max([*days, *before]),
         "format": form,
     }
+
+
+def _of_file(file_name: str, refusal: HistoryRefused) -> JobError:
+    return {"entry": file_name, "line": None, "field": None, "code": refusal.code, "message": refusal.message}
 
 
 def _errors(*problems: Sequence[Problem]) -> list[JobError]:

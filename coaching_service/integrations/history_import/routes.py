@@ -20,7 +20,7 @@ async def undo_import(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
     It begins after the response, as a job: what the import created is removed, unless it has been changed or used
     since; `failed` of the result has what stays. Records and figures of the clients follow. An import of an export of
-    a company, and one that has not ended, cannot be undone. Needs what requesting the import needs: `customers.edit`
-    for the history of one client, else the owner.
+    a company, one that has not ended, and one that has stored nothing cannot be undone. Needs what requesting the
+    import needs: `customers.edit` for the history of one client, else the owner.
     """
     return await undoing.begin(ctx, job_id)

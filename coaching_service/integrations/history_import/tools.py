@@ -106,12 +106,16 @@ def _describe_names(result: HistoryResult) -> list[str]:
 
 def _describe_problems(problems: Sequence[JobError]) -> list[str]:
     """Return what is wrong with rows; row 1 is in line 2 of the file that is made of them."""
+    of_rows = [(line - 1, each) for each in problems if (line := each.get("line")) is not None]
     described = [
-        f"row {(each.get('line') or 2) - 1}: {each['field'] + ' ' if each['field'] else ''}{each['message']}"
-        for each in problems[:_SHOWN]
+        f"row {number}: {each['field'] + ' ' if each['field'] else ''}{each['message']}"
+        for number, each in of_rows[:_SHOWN]
     ]
-    more = f" and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
-    return [f"Left out: {'; '.join(described)}{more}."] if described else []
+    more = f" and {len(of_rows) - _SHOWN} more" if len(of_rows) > _SHOWN else ""
+    return [
+        *([f"Left out: {'; '.join(described)}{more}."] if described else []),
+        *(f"The file {each['message']}." for each in problems if each.get("line") is None),
+    ]
 
 
 def _count(number: int, noun: str) -> str:

@@ -21,12 +21,14 @@ from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.history_import._references import find_used_customers, find_used_exercises
 from coaching_service.integrations.history_import.following import follow
 from coaching_service.integrations.history_import.models import (
+    HistoryResult,
     ImportedPeriod,
     KeptDocument,
     RemovedCounts,
     UndoResult,
     UndoWork,
 )
+from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.customers import service as customers
@@ -57,7 +59,7 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     """Queue the undo of an import that has ended, and return its job, with the identifier `undo_id` if given.
 
     Raises NotFound, Forbidden, and Conflict for an import that has not ended, or that cannot be undone: an export of a
-    company, and a dry run.
+    company, a dry run, and one that has stored nothing.
     """
     await background_jobs.require_access(ctx, job_id, writes=True)
     job = await background_jobs.get_with_work(ctx, job_id)
@@ -66,6 +68,8 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
         raise Conflict("Only the import of a table that has been stored can be undone", code="NOT_UNDOABLE")
     if job["status"] in ("queued", "running"):
         raise Conflict("This import has not ended yet: cancel it first", code="JOB_RUNNING")
+    if not has_stored(table_result(job["result"])):
+        raise Conflict("This import has stored nothing", code="NOT_UNDOABLE")
     result: UndoResult = {"ok": 0, "removed": {"customers": 0, "sessions": 0, "exercises": 0}, "failed": []}
     undo: UndoWork = {
         "importId": job_id,
@@ -85,6 +89,15 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     await queue.enqueue(ctx, UNDO, {"jobId": queued["_id"]})
     await audit.record(ctx, "company.importUndone", jobId=job_id)
     return queued
+
+
+def has_stored(result: HistoryResult | None) -> bool:
+    """Return whether an import has created or changed anything, by its result."""
+    return result is not None and (any(result["created"].values()) or _has_clients(result))
+
+
+def _has_clients(result: HistoryResult) -> bool:
+    return result["format"] == "customers" and result["imported"] > 0
 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:

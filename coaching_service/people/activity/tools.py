@@ -44,7 +44,7 @@ _OTHER = "change"
 _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
 # Kinds of documents that are computed from others: their numbers say enough.
-_DERIVED_KINDS = {"personal_record", "training_max"}
+_DERIVED_KINDS = {"personal_record", "training_max", "estimated_max"}
 # The figures and names in the data of entries that are not text written by people.
 _PHRASES = {"wblockId": "[workout {}]", "day": "of {}", "plannedDate": "planned for {}"}
 _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}

@@ -29,7 +29,7 @@ _RECENT = timedelta(days=1)
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
 _REVERSED: dict[Action, str] = {"created": "removed", "changed": "changed back", "deleted": "restored"}
-_KINDS_WITH_LOADS = {"workout", "template", "personal_record", "training_max"}
+_KINDS_WITH_LOADS = {"workout", "template", "personal_record", "training_max", "estimated_max"}
 _NAMES = {
     "customer": ("client", "clients"),
     "workout": ("workout", "workouts"),
@@ -42,6 +42,7 @@ _NAMES = {
     "form_response": ("form response", "form responses"),
     "personal_record": ("personal record", "personal records"),
     "training_max": ("training maximum", "training maximums"),
+    "estimated_max": ("estimated 1RM", "estimated 1RMs"),
     "progress_photo": ("set of progress photos", "sets of progress photos"),
     "nutrition_plan": ("nutrition plan", "nutrition plans"),
 }

@@ -6,6 +6,7 @@ Both are in one collection, so that a plan is resolved with one query, also insi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -20,15 +21,22 @@ from coaching_service.training.training_maxes.models import (
     TrainingMaxOwner,
 )
 
+_SET: MaxSource = "coach"
+_ESTIMATED: MaxSource = "records"
+
+
+def _kind_of(known: Mapping[str, Any]) -> str:
+    """Return the kind of a stored load in the history: what a coach has set, or what follows from the records."""
+    return "estimated_max" if known.get("source") == _ESTIMATED else "training_max"
+
+
 training_maxes = Documents[StoredTrainingMax](
     "trainingMaxes",
     (Index(("customerId", "exerciseId", "source"), unique=True),),
     client_field="customerId",
-    history=History("training_max", undo="derived"),
+    history=History("training_max", undo="derived", event_fields=("source",), kind_of=_kind_of),
     transfer=Portable(StoredTrainingMax, RECORDS, references={"customerId": "customers", "exerciseId": "exercises"}),
 )
-_SET: MaxSource = "coach"
-_ESTIMATED: MaxSource = "records"
 
 
 async def list_set(ctx: Context, customer_id: ObjectId) -> list[StoredTrainingMax]:
