@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, date, timedelta
+from datetime import UTC, date, timedelta, timezone
 from email import message_from_bytes
 from email.message import EmailMessage
 from email.policy import default
@@ -167,6 +167,17 @@ async def test_reminder_at_another_time_is_sent_only_then(ana: Client) -> None:
     (await ana.coach.patch(item, {"reminderFields": {"scheduledTime": "15:00", "message": "x"}})).ok()
     assert await ana.at("12:00") == []
     assert len(await ana.at("15:00")) == 1
+
+
+@pytest.mark.parametrize("offset", [0, 9])
+async def test_reminder_at_an_instant_is_sent_at_the_local_time_of_the_client(ana: Client, offset: int) -> None:
+    zone = timezone(timedelta(hours=offset))
+    instant = at_local_time(ana.tomorrow, "12:00", ZONE).replace(tzinfo=UTC).astimezone(zone)
+    await ana.plan(reminder(instant.isoformat()))
+
+    assert await ana.at("11:59") == []
+    [sent] = await ana.at("12:00")
+    assert "There is a reminder for 12:00" in read_mail(sent, ana.coach.ctx.services.base_url).text
 
 
 async def test_time_zone_of_the_client_moves_what_is_due(ana: Client) -> None:

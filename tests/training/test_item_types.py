@@ -117,6 +117,50 @@ async def test_reminder_has_a_time_of_day(coach: CoachClient, items: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("own", "company", "times"),
+    [
+        ("Pacific/Pago_Pago", "UTC", ["21:00", "19:00", "08:00", "08:00", "08:00"]),
+        (None, "Asia/Kolkata", ["13:30", "11:30", "08:00", "08:00", "08:00"]),
+        ("Europe/Berlin", "UTC", ["10:00", "08:00", "08:00", "08:00", "08:00"]),
+    ],
+)
+async def test_an_instant_reminds_at_the_local_time_of_the_client(
+    coach: CoachClient, own: str | None, company: str, times: list[str]
+) -> None:
+    (await coach.patch("/coach/account", {"timezone": company})).ok()
+    ana = await coach.create_customer(timezone=own)
+    instants = ["2026-07-20T08:00:00Z", "2026-07-20 08:00:00.5+02:00"]  # in summer time, on whatever day the block is
+    sent = [*instants, "2026-07-20T08:00:00", "08:00", "0001-01-01T08:00+14:00"]  # the last is not a date elsewhere
+    reminders = [{"type": "REMINDER", "reminderFields": {"scheduledTime": each, "message": "Drink"}} for each in sent]
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    plan = (
+        await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "A", "day": 1, "items": reminders})
+    ).ok(201)
+
+    def clocks(items: list[dict[str, Any]]) -> list[str]:
+        assert [item["reminderFields"]["scheduledTime"] for item in items] == sent, "as it was sent"
+        return [item["reminderFields"]["time"] for item in items]
+
+    assert clocks(plan["items"]) == ["08:00"] * 5, "a program has no client"
+    body = {"customerId": ana["_id"], "startDate": "2026-12-07"}
+    (await coach.post(f"/coach/programs/{program['_id']}/assign", body)).ok(201)
+    [block] = (
+        await coach.get(f"/coach/customers/{ana['_id']}/wblock", startDate="2026-12-07", endDate="2026-12-07")
+    ).ok()
+    assert clocks(block["items"]) == times
+    path = f"/coach/customers/{ana['_id']}/wblocks/{block['_id']}"
+    added = [(await coach.post(f"{path}/witems", each)).ok(201) for each in reminders]
+    assert clocks(added) == times
+    assert (
+        clocks([(await coach.patch(f"{path}/witems/{each['_id']}", {"comment": "x"})).ok() for each in added]) == times
+    )
+    own_block = (
+        await (await coach.as_client(ana)).get("/customer/wblock", startDate="2026-12-07", endDate="2026-12-07")
+    ).ok()[0]
+    assert clocks(own_block["items"][:5]) == times
+
+
+@pytest.mark.parametrize(
     ("item", "field"),
     [
         ({"type": "CIRCUIT", "circuitExercises": [{"exerciseId": UNKNOWN, "sets": SETS}]}, "circuitName"),

@@ -66,7 +66,8 @@ _TIMES = {
     "lastTrainedDate": "The date of the latest session with completed work; null for none.",
     "firstLoginDate": "When the client first signed in; null for never.",
     "complianceDate": "The local date the rates were computed on.",
-    "scheduledTime": "A time of day `HH:MM` where the client is, or a date and time in ISO 8601.",
+    "scheduledTime": "A time of day `HH:MM` where the client is, or a date and time in ISO 8601: there, too, unless "
+    "it names an offset from UTC (`Z`, `+02:00`). The day is always the one of the block.",
     "days": "How many days to move the blocks; negative moves them back.",
 }
 _PAGES = {

@@ -49,6 +49,12 @@ async def load_identities(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, C
     return {each["_id"]: each for each in await bulk_store.find_identities(ctx, {"_id": {"$in": ids}})}
 
 
+async def get_timezone(ctx: Context, customer_id: ObjectId) -> str:
+    """Return the time zone of a client, or the company's. Access is not checked."""
+    found = await load_identities(ctx, [customer_id])
+    return (found[customer_id]["timezone"] if customer_id in found else None) or ctx.caller.company.timezone
+
+
 async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
     """Yield the identifiers of the clients in the coach's scope that match a filter, in batches."""
     where, _ = listing.build_list_filter(

@@ -12,6 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.events import EventValue
 from coaching_service.core.jobs.mail_body import subject_with
 from coaching_service.people.availability import service as availability
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.notifications.models import Message, Notification
 from coaching_service.progress.reminders.planning import is_open_workout
@@ -24,11 +25,11 @@ from coaching_service.training.workouts.reports.models import AgendaBlock
 async def write_reminder(ctx: Context, notification: Notification) -> Message | None:
     """Return what to send of a reminder in a workout; None if it is completed, moved, deleted or not to be seen."""
     subject = notification["subject"]
+    timezone = await bulk.get_timezone(ctx, notification["recipient"]["_id"])
     for block in await _read_day(ctx, notification):
         for reminder in block["reminders"]:
-            is_same = (
-                reminder["_id"] == subject["witemId"] and time_of_day(reminder["scheduledTime"]) == subject["time"]
-            )
+            time = time_of_day(reminder["scheduledTime"], timezone)
+            is_same = (reminder["_id"], time) == (subject["witemId"], subject["time"])
             if is_same and not reminder["isCompleted"]:
                 company = ctx.caller.company.name
                 return Message(

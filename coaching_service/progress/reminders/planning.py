@@ -68,7 +68,7 @@ def _list_due(block: AgendaBlock, timezone: str, workout_time: str | None) -> It
     day, client = block["date"], block["customerId"]
     for reminder in block["reminders"]:
         if not reminder["isCompleted"]:
-            clock = time_of_day(reminder["scheduledTime"])
+            clock = time_of_day(reminder["scheduledTime"], timezone)
             subject: Subject = {"date": day, "time": clock, "wblockId": block["_id"], "witemId": reminder["_id"]}
             yield _notification(block, timezone, "reminders", f"{reminder['_id']}:{day}T{clock}", clock, subject)
     if workout_time is not None and is_open_workout(block):

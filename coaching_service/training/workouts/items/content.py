@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
+from zoneinfo import ZoneInfo
 
 from coaching_service.core.auth.permissions import FORMS, METRICS, Area
 from coaching_service.core.auth.principal import Principal
@@ -37,6 +38,7 @@ from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.records import plan_of_done, with_kind
 from coaching_service.training.workouts.sets.schemas import present_set
 
+_FIRST_YEAR, _LAST_YEAR = 1, 9999  # of a `datetime`: elsewhere it may be in a year that does not exist
 MAX_ITEMS = 100
 # The fields that a coach plans for each type, and those that a log adds: lists.
 PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in PLANNED.items()}
@@ -52,11 +54,15 @@ RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
 
 @dataclass(frozen=True)
 class References:
-    """What items refer to: library documents, and the client's training maximums by exercise, in the company's unit."""
+    """What items refer to: library documents, and the client's training maximums by exercise, in the company's unit.
+
+    `timezone` is the client's, if the time of a reminder depends on it.
+    """
 
     exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
     metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
     training_maxes: Mapping[ObjectId, float] = field(default_factory=dict)
+    timezone: str | None = None
 
 
 def create_item(details: ItemInput | WorkItem) -> WorkItem:
@@ -198,7 +204,7 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
         }
     elif item["type"] == "REMINDER":
         reminder = item["reminderFields"]
-        fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"])}
+        fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"], references.timezone)}
     return cast("WorkItem", fields)
 
 
@@ -207,11 +213,24 @@ def may_see_log(reader: Principal, item: WorkItem) -> bool:
     return areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
 
 
-def time_of_day(scheduled_time: str) -> str:
-    """Return the time (`HH:MM`) of a reminder that is scheduled for a time of day or an ISO date-time."""
+def has_instant(item: WorkItem) -> bool:
+    """Return whether an item is a reminder whose date-time names an offset from UTC."""
+    if item["type"] != "REMINDER" or len(item["reminderFields"]["scheduledTime"]) == len("HH:MM"):
+        return False
+    return datetime.fromisoformat(item["reminderFields"]["scheduledTime"]).tzinfo is not None
+
+
+def time_of_day(scheduled_time: str, timezone: str | None) -> str:
+    """Return the time (`HH:MM`) of a reminder that is scheduled for a time of day or an ISO date-time.
+
+    An offset from UTC is converted to the client's `timezone`; without a client the time is as it was written.
+    """
     if len(scheduled_time) == len("HH:MM"):
         return scheduled_time
-    return datetime.fromisoformat(scheduled_time).strftime("%H:%M")
+    moment = datetime.fromisoformat(scheduled_time)
+    if moment.tzinfo is not None and timezone is not None and _FIRST_YEAR < moment.year < _LAST_YEAR:
+        moment = moment.astimezone(ZoneInfo(timezone))
+    return moment.strftime("%H:%M")
 
 
 def _present_circuit_exercise(

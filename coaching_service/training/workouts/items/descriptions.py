@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal, TypedDict
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import ReminderFields, WorkItem
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 EFFORT_FIELDS: tuple[tuple[str, Literal["rpe", "rir"]], ...] = (("RPE", "rpe"), ("RIR", "rir"))
@@ -56,15 +56,16 @@ def _title_and_lines(item: WorkItem, unit: str) -> tuple[str, list[str]]:
     if item["type"] == "METRICS":
         metrics = item["metricsFields"]
         return f"Measure: {metrics['name']}", [", ".join(metric["name"] for metric in metrics["metrics"])]
-    return item["reminderFields"]["message"], [_describe_scheduled_time(item["reminderFields"]["scheduledTime"])]
+    return item["reminderFields"]["message"], [_describe_scheduled_time(item["reminderFields"])]
 
 
-def _describe_scheduled_time(scheduled: str) -> str:
-    """Return a time of day unchanged, and an ISO date-time as `Thu 19 Nov 2026, 08:00 UTC`."""
+def _describe_scheduled_time(reminder: ReminderFields) -> str:
+    """Return a time of day unchanged, and an ISO date-time as `09:00 (Thu 19 Nov 2026, 08:00 UTC)`."""
+    scheduled = reminder["scheduledTime"]
     if len(scheduled) <= len("08:30"):
         return scheduled
-    time = datetime.fromisoformat(scheduled)
-    return f"{time:%a} {time.day} {time:%b %Y, %H:%M %Z}".rstrip()
+    sent = datetime.fromisoformat(scheduled)
+    return f"{reminder['time']} ({f'{sent:%a} {sent.day} {sent:%b %Y, %H:%M %Z}'.rstrip()})"
 
 
 def describe_sets(sets: Sequence[PlannedSet], unit: str) -> list[str]:

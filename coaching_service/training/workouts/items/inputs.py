@@ -16,7 +16,7 @@ _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 
 class ScheduledTime(Text):
-    """A time of day `HH:MM` in the client's time zone, or a date-time in ISO 8601."""
+    """A time of day `HH:MM` or a date-time in ISO 8601, in the client's time zone unless it names an offset."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=40, metadata={"example": "08:30"} | options.pop("metadata", {}), **options)

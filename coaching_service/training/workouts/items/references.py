@@ -14,10 +14,12 @@ from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.people.customers import bulk as customers
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts.items.content import (
     References,
     exercise_ids,
+    has_instant,
     metric_set_ids,
     percent_exercise_ids,
 )
@@ -50,18 +52,19 @@ async def load_references(
     customer_id: ObjectId | None = None,
     known: Mapping[ObjectId, ExerciseName] | None = None,
 ) -> References:
-    """Return what stored items refer to: documents of the libraries, deleted ones included, and training maximums.
+    """Return what stored items refer to: documents of the libraries, deleted ones included, and what is the client's.
 
     `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
     if they have been read.
     """
-    names, sets, maxes = await gather_reads(
+    names, sets, maxes, timezone = await gather_reads(
         ctx,
         load_exercises(ctx, items if known is None else []),
         metric_sets.get_by_id(ctx, metric_set_ids(items)),
         load_training_maxes(ctx, items, customer_id),
+        load_timezone(ctx, items, customer_id),
     )
-    return References(names if known is None else known, sets, maxes)
+    return References(names if known is None else known, sets, maxes, timezone)
 
 
 async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
@@ -77,6 +80,13 @@ async def load_training_maxes(
     if customer_id is None or not ids:
         return {}
     return await training_maxes.get_maxes(ctx, customer_id, ids)
+
+
+async def load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: ObjectId | None) -> str | None:
+    """Return the time zone of the client, if the time of a reminder depends on it."""
+    if customer_id is None or not any(has_instant(item) for item in items):
+        return None
+    return await customers.get_timezone(ctx, customer_id)
 
 
 def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:

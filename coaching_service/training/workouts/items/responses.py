@@ -215,7 +215,12 @@ class ReminderFields(Output):
     """A reminder and its time."""
 
     scheduledTime = fields.String(metadata={"description": "As it was sent: `HH:MM` or an ISO date-time."})
-    time = fields.String(metadata={"description": "The time of day of `scheduledTime`, `HH:MM`."})
+    time = fields.String(
+        metadata={
+            "description": "When the client is reminded: the time of day of `scheduledTime`, `HH:MM`. With an offset "
+            "from UTC it is converted to the client's time zone; in a program or template it is as it was written."
+        }
+    )
     message = fields.String()
 
 

@@ -41,8 +41,10 @@ async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, de
     Conflict if it belongs to a recurring check-in.
     """
     block, item, linked = await _append(ctx, owner, block_id, details)
-    maxes = await references.load_training_maxes(ctx, [item], owner.block_filter.get("customerId"))
-    linked = replace(linked, training_maxes=maxes)
+    customer_id = owner.block_filter.get("customerId")
+    maxes = await references.load_training_maxes(ctx, [item], customer_id)
+    timezone = await references.load_timezone(ctx, [item], customer_id)
+    linked = replace(linked, training_maxes=maxes, timezone=timezone)
     order = items.find_index(block["items"], item["_id"])
     return items.present_item(item, order, block["version"], linked, ctx.caller)
 
