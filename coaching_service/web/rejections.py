@@ -24,7 +24,7 @@ from coaching_service.web.pages import Page
 FORM_ERRORS = (BadRequest, Conflict, LegacyFailure, NotFound, SignInRejected, TooManyRequests)
 _MESSAGES_BY_CODE = {
     "PROPOSAL_CLOSED": "This was decided already, or has expired. Nothing was changed now.",
-    "PROPOSAL_STALE": "The calendar has changed since. Ask your assistant to propose it again.",
+    "PROPOSAL_STALE": "The records have changed since. Ask your assistant to propose it again.",
     "ITEM_MOVED": "This item is no longer in the workout: it was moved or removed. Nothing was changed.",
     "ITEM_GONE": "Your coach has removed this from the workout, or moved it to another one, so nothing was saved.",
     "SWAPPED_SETS_LOGGED": "You have logged sets of the other exercise. Take them back, then change the exercise.",

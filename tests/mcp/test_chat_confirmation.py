@@ -12,7 +12,8 @@ from aiohttp.test_utils import TestServer
 
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_proposal
+from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.schedules import batch
 
 Json = dict[str, Any]
 
@@ -164,3 +165,16 @@ async def test_assistant_of_a_grant_with_the_switch_confirms_itself(
         asked(result, "CONTACT")
     else:
         tool_proposal(result, "CONTACT")
+
+
+async def test_a_token_confirms_the_workout_that_was_shown(chat: McpHttpClient, coach: CoachClient) -> None:
+    client, day = await coach.create_customer(), str(datetime.now(UTC).date())
+    about = {"customerId": client["_id"]}
+    workout = tool_change(await chat.call("create_workout", **about, days=[{"date": day, "name": "Legs"}]))["workoutId"]
+    tool_change(await chat.call("log_workout", **about, date=day, sessionRpe=7))
+    again = {**about, "date": day, "sessionRpe": 8}
+    token = asked(await chat.call("log_workout", **again), "DONE_WORK")["confirmationToken"]
+    await batch(coach, client, {"name": "Run", "date": day})
+    logged = tool_change(await chat.call("log_workout", **again, confirmationToken=token))
+    assert logged["workoutId"] == workout
+    tool_error(await chat.call("log_workout", **again, confirmationToken=token), "date has 2 workouts")

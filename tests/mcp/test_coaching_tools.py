@@ -111,6 +111,8 @@ async def test_check_ins_are_listed_and_reviewed(mcp: McpHttpClient, coach: Coac
     assert (await coach.get(client_path(ana, "messages"))).ok()["docs"][0]["text"] == "Rest for a day"
     again = tool_change(await mcp.call("review_check_in", responseId=response_id, isReviewed=False))
     assert "to be reviewed" in again["summary"]
+    again = tool_change(await mcp.call("review_check_in", responseId=response_id, isReviewed=False))
+    assert again["changeId"] is None and again["summary"].startswith("Nothing changed: ")
 
 
 async def test_attention_and_compliance_of_all_clients(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -96,7 +96,7 @@ async def test_a_stale_proposal_is_not_done(mcp: McpHttpClient, coach: CoachClie
     days = [{"date": "2026-03-03", "name": "Arms", "text": "task: Swim"}]
     await mcp.call("create_workout", customerId=customer["_id"], days=days)
     stale = (await owner_page.submit(page, f"{path}/approve")).ok(409)
-    stale.says("The calendar has changed since. Ask your assistant to propose it again.")
+    stale.says("The records have changed since. Ask your assistant to propose it again.")
 
 
 async def test_an_access_that_is_gone_does_nothing(mcp: McpHttpClient, coach: CoachClient, owner_page: Visitor) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from coaching_service.core.database.connection import Index
@@ -10,16 +11,21 @@ from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.proposals.models import Resolution
 
 LIFETIME = timedelta(minutes=10)
 
 
 class StoredConfirmation(Stored):
-    """What a token confirms: a call, as the hash of its caller, tool and arguments, and the hash of what was shown."""
+    """What a token confirms: a call, as the hash of its caller, tool and arguments, and the hash of what was shown.
+
+    `resolved`: what its names, dates and groups mean.
+    """
 
     tokenHash: str
     call: str
     shown: str
+    resolved: list[Resolution]
 
 
 _confirmations = Documents[StoredConfirmation](
@@ -35,9 +41,10 @@ _AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
 _VALID: Document = {"$expr": {"$lte": [_AGE, round(LIFETIME.total_seconds() * 1000)]}}
 
 
-async def create(ctx: Context, token_hash: str, call: str, shown: str) -> None:
+async def create(ctx: Context, token_hash: str, call: str, shown: str, resolved: Sequence[Resolution]) -> None:
     """Store a new confirmation."""
-    stored = await _confirmations.insert(ctx, {"tokenHash": token_hash, "call": call, "shown": shown})
+    new = {"tokenHash": token_hash, "call": call, "shown": shown, "resolved": list(resolved)}
+    stored = await _confirmations.insert(ctx, new)
     await _confirmations.set_derived(ctx, {"_id": stored["_id"]}, {"$currentDate": {"createdAt": True}})
 
 

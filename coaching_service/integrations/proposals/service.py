@@ -90,7 +90,7 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
         "assistant": assistant,
         "coachId": caller.id,
         "arguments": to_json(call.sent).decode(),
-        "resolved": [{"key": key, "meaning": meaning} for key, meaning in unconfirmed.resolved.items()],
+        "resolved": list(unconfirmed.resolved),
         "idempotencyKey": call.idempotency_key,
         "hasKey": caller.via == "apiKey",
         "call": identity,

@@ -38,7 +38,8 @@ from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import _confirmations as confirmations
 from coaching_service.integrations.proposals import allowance, events, store
 from coaching_service.integrations.proposals._changes import describe_changes, is_shown
-from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange
+from coaching_service.integrations.proposals._confirmations import StoredConfirmation
+from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange, Resolution
 from coaching_service.people.customers import service as customers
 
 TOKEN_LIFETIME = confirmations.LIFETIME
@@ -101,7 +102,7 @@ class Unconfirmed(Exception):
         shown: str,
         changes: Sequence[ProposedChange],
         customer_ids: Sequence[ObjectId],
-        resolved: Mapping[str, object],
+        resolved: Sequence[Resolution],
     ) -> None:
         super().__init__(line)
         self.messages = _count_messages(reasons, customer_ids)
@@ -164,7 +165,9 @@ async def carry_out(ctx: Context, call: Call) -> Output:
 async def create_token(ctx: Context, unconfirmed: Unconfirmed) -> str:
     """Return a token that confirms a call that was not confirmed."""
     token = new_token()
-    await confirmations.create(ctx, token_hash(token), _bound_call(ctx, unconfirmed.call), unconfirmed.shown)
+    await confirmations.create(
+        ctx, token_hash(token), _bound_call(ctx, unconfirmed.call), unconfirmed.shown, unconfirmed.resolved
+    )
     return token
 
 
@@ -203,9 +206,11 @@ async def _return(output: Output) -> Output:
 
 
 async def _write(tx: Context, call: Call) -> Output:
+    confirmed = await _find_confirmation(tx, call) if call.approval is None else call.approval.proposal
+    resolved = confirmed.get("resolved", ()) if confirmed is not None else ()
+    tx.resolved.update((each["key"], each["meaning"]) for each in resolved)
     if call.approval is None:
         return await _write_confirmed(tx, call)
-    tx.resolved.update((each["key"], each["meaning"]) for each in call.approval.proposal.get("resolved", ()))
     return await _settle(tx, call.approval, lambda: _write_confirmed(tx, call))
 
 
@@ -275,14 +280,20 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
         line = written.proposed or written.line
-        raise Unconfirmed(call, line, ordered, shown, changes, customer_ids, {**tx.resolved})
+        resolved: list[Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
+        raise Unconfirmed(call, line, ordered, shown, changes, customer_ids, resolved)
+
+
+async def _find_confirmation(tx: Context, call: Call) -> StoredConfirmation | None:
+    """Return what the token of a call confirms; None without a token, or if it is not valid."""
+    if call.token is None:
+        return None
+    return await confirmations.find(tx, token_hash(call.token), _bound_call(tx, call))
 
 
 async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:
     """Use up the token of a call; returns whether it confirms what the call would do."""
-    if call.token is None:
-        return False
-    known = await confirmations.find(tx, token_hash(call.token), _bound_call(tx, call))
+    known = await _find_confirmation(tx, call)
     if known is None or known["shown"] != shown:
         return False
     if call.in_chat and not await allowance.use(tx, _count_messages(reasons, _concerned_clients(tx, call))):

@@ -131,10 +131,11 @@ async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: b
     response = await responses.set_reviewed(ctx, response_id, reviewed=is_reviewed)
     customer = response["customer"]
     named = f"{typed(response['formName'])} of {typed(customer['name'])} on {response['date']}"
-    line = f"Marked {named} as {'reviewed' if is_reviewed else 'to be reviewed'}."
+    state = "reviewed" if is_reviewed else "to be reviewed"
+    line = f"Marked {named} as {state}." if ctx.change_id is not None else f"{named} is {state} already."
     identifiers: dict[str, ObjectId] = {"customerId": customer["_id"], "responseId": response_id}
     if reply is None:
-        return Written(line, identifiers)
+        return Written(line if ctx.change_id is not None else f"Nothing changed: {line}", identifiers)
     if CUSTOMERS.EDIT not in ctx.caller.permissions:
         raise PermissionMissing(CUSTOMERS.EDIT)
     sent = await write_message(ctx, customer["_id"], reply)
