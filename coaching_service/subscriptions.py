@@ -47,12 +47,14 @@ from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.assignments import subscribers as assignments
 from coaching_service.training.group_programs import subscribers as group_programs
 from coaching_service.training.programs.events import ProgramDeleted
 from coaching_service.training.workouts.blocks.events import (
     CompletedWorkChanged,
     RecordedItemsRescheduled,
     ScheduleChanged,
+    ScheduleShifted,
 )
 from coaching_service.training.workouts.blocks.subscribers import follow_restored_workouts
 
@@ -93,6 +95,7 @@ def assemble() -> EventBus:
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
+    events.subscribe(ScheduleShifted, assignments.follow_shift)
     events.subscribe(AvailabilityChanged, check_ins.follow_availability)
     events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
     events.subscribe(LoadUnitChanged, stored_loads.require_no_loads, customers.follow_load_unit)
@@ -100,7 +103,7 @@ def assemble() -> EventBus:
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
     )
-    events.subscribe(RestorationPlanned, waiting_messages.require_unread)
+    events.subscribe(RestorationPlanned, waiting_messages.require_unread, assignments.require_single_copies)
     events.subscribe(
         DocumentsRestored,
         follow_restored_workouts,

@@ -84,6 +84,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "ResponseReplayed",
             "RestorationPlanned",
             "ScheduleChanged",
+            "ScheduleShifted",
             "SessionsEnded",
             "SignInEmailChanged",
         }

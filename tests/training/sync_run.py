@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from typing import Any
 
 from tests.support.client import CoachClient, Reply
@@ -158,6 +159,18 @@ async def remove_own(company: Company) -> Reply | None:
     return None
 
 
+async def shift_own(company: Company) -> Reply | None:
+    """Shift the schedule of a client: what only moves with it is not changed by hand."""
+    client, first = company.chance.choice(company.clients), days_from_today(company.chance.randrange(-3, 12))
+    before, days = {block["_id"]: block for block in await company.calendar(client)}, company.chance.randrange(-4, 9)
+    reply = await company.coach.post(client_path(client, "wblocks/shift"), {"from": first, "days": days})
+    for block in await company.calendar(client):
+        if block["date"] != before[block["_id"]]["date"]:
+            day, plan = company.copied[block["_id"]]
+            company.copied[block["_id"]] = str(date.fromisoformat(day) + timedelta(days=days)), plan
+    return reply
+
+
 async def log_own(company: Company) -> Reply | None:
     """Complete an item, or take the log back."""
     block = await company.any_own()
@@ -169,7 +182,7 @@ async def log_own(company: Company) -> Reply | None:
 
 EDITS_OF_ALL: list[Edit] = [
     *(add_to_program, rename_planned, move_planned, remove_planned, swap_planned, swap_planned),
-    *(swap_own, rename_own, move_own, remove_own, log_own),
+    *(swap_own, rename_own, move_own, remove_own, shift_own, log_own),
 ]
 
 
@@ -203,6 +216,9 @@ async def check_sync(company: Company) -> None:
     path = f"/coach/programs/{company.program['_id']}/sync"
     before, compared = await company.calendars(), await states(coach, company.program)
 
+    for block in (block for each in compared for block in each["blocks"] if block["wblockId"] in before):
+        own = before[block["wblockId"]]
+        assert block["state"] != "customised" or company.copied[own["_id"]] != as_copied(own), (block, own)
     shown = (await coach.post(path, {**body, "dryRun": True})).ok()
 
     assert (await company.calendars(), await states(coach, company.program)) == (before, compared)

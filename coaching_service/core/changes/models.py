@@ -16,7 +16,14 @@ from coaching_service.core.ids import ObjectId
 FeedData: TypeAlias = dict[str, Any]
 
 
-class ChangedDocument(TypedDict):
+class NamedDocument(TypedDict):
+    """A document of a kind."""
+
+    kind: str
+    _id: ObjectId
+
+
+class ChangedDocument(NamedDocument):
     """A document that a change created, changed or deleted.
 
     `toVersion` is its version afterwards, or when it was deleted. `restoredVersion`: an undo has restored the state
@@ -24,8 +31,6 @@ class ChangedDocument(TypedDict):
     """
 
     collection: str
-    kind: str
-    _id: ObjectId
     action: Action
     fromVersion: int
     toVersion: int

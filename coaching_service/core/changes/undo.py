@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core.changes import store
-from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, StoredChange
+from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, NamedDocument, StoredChange
 from coaching_service.core.database.conflicts import taken_place
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections
@@ -50,11 +50,11 @@ class RestorationPlanned(DomainEvent):
 
 
 class DocumentsMoved(Conflict):
-    """Documents have been changed since the change to undo."""
+    """Documents have been changed since the change to undo, or have taken the place of one to restore."""
 
     default_code = "VERSION_CONFLICT"
 
-    def __init__(self, documents: Sequence[ChangedDocument]) -> None:
+    def __init__(self, documents: Sequence[NamedDocument]) -> None:
         names = ", ".join(f"{document['kind']} {document['_id']}" for document in documents)
         super().__init__(f"Changed since, so that this cannot be undone: {names}", documents=documents)
 

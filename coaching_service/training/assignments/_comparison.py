@@ -6,15 +6,17 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.assignments.models import StoredAssignment
+from coaching_service.training.assignments.models import Shift, StoredAssignment
 from coaching_service.training.assignments.sync_models import SyncState
 from coaching_service.training.programs.models import ProgramName
 from coaching_service.training.programs.service import date_blocks
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.blocks.program_copies import summarize_copy, summarize_plan
+from coaching_service.training.workouts.blocks.program_copies import find_program_date, summarize_copy, summarize_plan
+from coaching_service.training.workouts.blocks.service import shift_date
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,27 @@ class ProgramNow:
 class Comparison:
     """A block of a program (None: the program no longer has it) and its copy (None: the client has none).
 
-    `date` is the date that the program has for it now, `new_date` on which it would be: where a client has moved it, if
-    the program has not.
+    `program_date` is the date that the program has for it now, `date` the same with the shifts of the schedule, and
+    `new_date` the one on which it would be: where a client has moved it, if the program has not.
     """
 
     state: SyncState
     source: StoredBlock | None
     copy: StoredBlock | None
+    program_date: str
     date: str
     new_date: str
+
+    @property
+    def shifted_days(self) -> int:
+        """By how many days shifts of the schedule have moved it."""
+        return (date.fromisoformat(self.date) - date.fromisoformat(self.program_date)).days
+
+    @property
+    def name(self) -> str:
+        """The name that the program has for it now, or of what no longer changes its own."""
+        own = self.copy if self.source is None or self.state in ("done", "past") else None
+        return (own or cast("StoredBlock", self.source or self.copy))["name"]
 
     def is_from(self, first: str) -> bool:
         """Return whether it is on the date `first` or later, and would stay so."""
@@ -57,11 +71,12 @@ def compare(
     dates = date_blocks(program.blocks, assignment["startDate"], find_weekdays(program, assignment, copies))
     copy_of = _match(program, copies)
     matched = {copy["_id"] for copy in copy_of.values()}
-    known = taken_over(program, assignment)
+    known, shifts = taken_over(program, assignment), assignment.get("shifts", ())
     compared: list[Comparison] = []
     for source in program.blocks:
         if (day := dates.get(source["_id"])) is not None:
-            compared.append(_compare_block(program, source, copy_of.get(source["_id"]), day, today, known))
+            days = day, _shift(day, shifts), today
+            compared.append(_compare_block(program, source, copy_of.get(source["_id"]), days, known))
         elif (copy := copy_of.get(source["_id"])) is not None:
             matched.discard(copy["_id"])  # it is a rest day now, which weekdays leave out
     compared += [_compare_removed(copy, today) for copy in copies if copy["_id"] not in matched]
@@ -72,27 +87,29 @@ def _compare_block(
     program: ProgramNow,
     source: StoredBlock,
     copy: StoredBlock | None,
-    day: str,
-    today: str,
+    days: tuple[str, str, str],
     known: Collection[ObjectId],
 ) -> Comparison:
+    """Compare a block; `days` are the date that the program has for it, the same with shifts, and the client's."""
     plan = program.plans[source["_id"]]
+    program_date, day, today = days
     if copy is None:
         state: SyncState = "past" if day < today else "customised" if source["_id"] in known else "new"
-        return Comparison(state, source, copy, day, day)
-    planned, current = _planned_date(copy), summarize_plan(copy)
-    new_date = str(copy["date"]) if planned == day else day
+        return Comparison(state, source, copy, program_date, day, day)
+    is_moved, current = find_program_date(copy) != program_date, summarize_plan(copy)
+    new_date = day if is_moved else str(copy["date"])
+    day = day if is_moved else str(copy.get("plannedDate") or copy["date"])
     if not has_nothing_done(copy):
         state = "done"
     elif str(copy["date"]) < today:
         state = "past"
-    elif planned == day and current == plan:
+    elif not is_moved and current == plan:
         state = "same"
     elif _is_customised(copy, current):
         state = "customised"
     else:
         state = "past" if new_date < today else "changed"
-    return Comparison(state, source, copy, day, new_date)
+    return Comparison(state, source, copy, program_date, day, new_date)
 
 
 def _compare_removed(copy: StoredBlock, today: str) -> Comparison:
@@ -103,12 +120,16 @@ def _compare_removed(copy: StoredBlock, today: str) -> Comparison:
         state = "past"
     elif copy.get("programBlockId") is None or _is_customised(copy, summarize_plan(copy)):
         state = "customised"
-    return Comparison(state, None, copy, str(copy["date"]), str(copy["date"]))
+    day = str(copy["date"])
+    return Comparison(state, None, copy, day, day, day)
 
 
-def _planned_date(copy: StoredBlock) -> str:
-    """Return the coach's date of a block, which a client may have moved."""
-    return str(copy.get("plannedDate") or copy["date"])
+def _shift(day: str, shifts: Sequence[Shift]) -> str:
+    """Return where the shifts of an assignment have moved a date of the program."""
+    for shift in shifts:
+        if day >= shift["first"]:
+            day = shift_date(day, shift["days"], "startDate")
+    return day
 
 
 def _is_customised(copy: StoredBlock, plan: str) -> bool:
@@ -119,7 +140,7 @@ def _is_customised(copy: StoredBlock, plan: str) -> bool:
     summary = copy.get("programCopy")
     if summary is None:
         return copy["version"] > 0
-    return summary != summarize_copy({"date": _planned_date(copy)}, plan)
+    return summary != summarize_copy(copy, plan)
 
 
 def taken_over(program: ProgramNow, assignment: StoredAssignment) -> set[ObjectId]:
@@ -141,13 +162,13 @@ def find_weekdays(program: ProgramNow, assignment: StoredAssignment, copies: Seq
         return assignment.get("weekdays")
     start = assignment["startDate"]
     untouched = [copy for copy in copies if copy["version"] == 0] or copies
-    used = sorted({date.fromisoformat(str(copy["date"])).isoweekday() for copy in untouched})
+    used = sorted({date.fromisoformat(find_program_date(copy)).isoweekday() for copy in untouched})
     choices: list[list[int] | None] = [None, used]
 
     def count_right(weekdays: list[int] | None) -> int:
         dates = date_blocks(program.blocks, start, weekdays)
         by_day = {block["day"]: dates[block["_id"]] for block in program.blocks if block["_id"] in dates}
-        return sum(by_day.get(copy["day"]) == _planned_date(copy) for copy in copies)
+        return sum(by_day.get(copy["day"]) == find_program_date(copy) for copy in copies)
 
     return max(choices, key=count_right)
 

@@ -17,13 +17,24 @@ from coaching_service.training.schedule.schemas import on_conflict
 Status = Literal["current", "ended", "upcoming"]
 
 
+class Shift(TypedDict):
+    """What was planned from a date on has been moved by a number of days, negative for earlier.
+
+    `first` is a date as the shifts before have moved it.
+    """
+
+    first: Annotated[str, Date()]
+    days: int
+
+
 class AssignmentContent(TypedDict):
     """A program assigned to a client; the blocks are stored by training/workouts and name it (`assignmentId`).
 
     `programName` is the name at that time. `startDate` is the date of day 1, `endDate` of the last block when it
     was assigned. `endedDate` is the client's local date on which a coach ended it; None until then. `programBlockIds`
     are the blocks of the program that were taken over; one that the client no longer has was deleted, and does not come
-    back. `groupName` is the group that the client joined to get the program. The last three are absent in older ones.
+    back. `groupName` is the group that the client joined to get the program. `shifts` of the schedule have moved its
+    blocks, in order; absent without one. The three before it are absent in older ones.
     """
 
     customerId: ObjectId
@@ -35,6 +46,7 @@ class AssignmentContent(TypedDict):
     weekdays: NotRequired[Annotated[list[int] | None, ListOf(Integer(minimum=1, maximum=7), maximum=7)]]
     programBlockIds: NotRequired[list[ObjectId]]
     groupName: NotRequired[Annotated[str | None, Text(max_length=100)]]
+    shifts: NotRequired[list[Shift]]
 
 
 class StoredAssignment(AssignmentContent, Stored):

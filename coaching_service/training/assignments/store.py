@@ -12,7 +12,7 @@ from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.assignments.models import AssignmentContent, AssignmentsEnd, StoredAssignment
+from coaching_service.training.assignments.models import AssignmentContent, AssignmentsEnd, Shift, StoredAssignment
 
 
 def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
@@ -86,6 +86,15 @@ async def set_group(ctx: Context, assignment: StoredAssignment, group: str) -> N
     """Store through which group a client has a program."""
     where = {"customerId": assignment["customerId"], "_id": assignment["_id"]}
     await assignments.update(ctx, where, {"$set": {"groupName": group}}, version=assignment["version"])
+
+
+async def add_shift(ctx: Context, customer_id: ObjectId, assignment_ids: Sequence[ObjectId], shift: Shift) -> None:
+    """Store that blocks of assignments of a client have been shifted."""
+    for assignment in await find_all(ctx, customer_id):
+        if assignment["_id"] in assignment_ids:
+            where = {"customerId": customer_id, "_id": assignment["_id"]}
+            shifts = [*assignment.get("shifts", ()), shift]
+            await assignments.update(ctx, where, {"$set": {"shifts": shifts}}, version=assignment["version"])
 
 
 async def set_taken_over(

@@ -86,7 +86,7 @@ async def list_states(ctx: Context, program_id: ObjectId) -> list[AssignmentSync
                     "date": compared.date,
                     "wblockId": compared.copy["_id"] if compared.copy else None,
                     "state": compared.state,
-                    "name": (compared.source or cast("StoredBlock", compared.copy))["name"],
+                    "name": compared.name,
                 }
                 for compared in compare(program, each.assignment, copies[each.assignment["_id"]], each.today)
             ],
@@ -227,17 +227,18 @@ def _plan(assignment: StoredAssignment, chosen: Sequence[Comparison]) -> Batch:
         if each.source is None:
             removed.append(cast("StoredBlock", each.copy)["_id"])
         elif each.copy is None:
-            created.append(_plan_copy(assignment, each.source, each.date))
+            created.append(_plan_copy(assignment, each.source, each))
         else:
             rewritten.append((each.copy, _rewrite(each.source, each.copy, each)))
     return Batch(created=created, rewritten=rewritten, removed=removed, is_copy=True)
 
 
-def _plan_copy(assignment: StoredAssignment, source: StoredBlock, day: str) -> BlockPlan:
+def _plan_copy(assignment: StoredAssignment, source: StoredBlock, compared: Comparison) -> BlockPlan:
     return {
         **plan_of(source, source["items"]),
         **programs.copy_of(source),
-        "date": day,
+        "shiftedDays": compared.shifted_days,
+        "date": compared.date,
         "day": source["day"],
         "programId": source["programId"],
         "assignmentId": assignment["_id"],
@@ -248,10 +249,10 @@ def _rewrite(source: StoredBlock, copy: StoredBlock, compared: Comparison) -> Bl
     """Return the fields of a copy that is brought up to date; a client's move stays if the program has not moved."""
     items = renew_items(copy["items"], source["items"])
     fields = {**take(PlannedBlock, source), **programs.copy_of(source), "items": items}
-    if copy.get("plannedDate") not in (None, compared.date):
+    if copy.get("plannedDate") is not None and compared.new_date == compared.date:
         fields["plannedDate"] = None
-    summary = summarize_copy({**source, "date": compared.date})
-    day = {"day": source["day"], "date": compared.new_date}
+    summary = summarize_copy({**source, "date": compared.program_date})
+    day = {"day": source["day"], "date": compared.new_date, "shiftedDays": compared.shifted_days}
     return cast("BlockFields", {**fields, **day, "programCopy": summary})
 
 

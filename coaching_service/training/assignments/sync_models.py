@@ -72,7 +72,11 @@ class SyncResult(SyncCounts):
 class SyncBlock(TypedDict):
     """A workout of a program for a client, and how it differs from the program."""
 
-    date: Annotated[str, Date(), Description("The date that the program has for it now; of a removed one, its own.")]
+    date: Annotated[
+        str,
+        Date(),
+        Description("The date that the program has for it now, shifted with the schedule; of a removed one, its own."),
+    ]
     wblockId: Annotated[ObjectId | None, Description("The client's workout; null if there is none.")]
     state: Annotated[
         SyncState,
@@ -82,7 +86,7 @@ class SyncBlock(TypedDict):
             "`past`: before the client's local date. `same`: nothing to do."
         ),
     ]
-    name: str
+    name: Annotated[str, Description("The name in the program; of a removed, done or past workout, its own.")]
 
 
 class AssignmentSync(TypedDict):

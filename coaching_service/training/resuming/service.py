@@ -51,7 +51,7 @@ async def resume(
     blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, field) if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]
     days = days_between(absence["from"], back)
-    changed = await block_batches.shift(ctx, calendar, moved, days, dry_run=dry_run)
+    changed = await block_batches.shift(ctx, calendar, moved, absence["from"], days, dry_run=dry_run)
     return {
         "dryRun": dry_run,
         "changeId": None if dry_run else ctx.change_id,

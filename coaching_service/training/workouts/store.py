@@ -59,7 +59,7 @@ blocks = Documents[StoredBlock](
         Index(("customerId", UPDATED)),
         Index(("source.importId", "_id"), partial_filter=(("source.importId", {"$exists": True}),)),
     ),
-    private=("companyId", "position", "done", "clientTexts", "fingerprint", "programCopy"),
+    private=("companyId", "position", "done", "clientTexts", "fingerprint", "programCopy", "shiftedDays"),
     client_field="customerId",
     history=History(
         "workout", _event, ("customerId", "programId", "date"), omit=("done",), public_names={"position": "order"}
@@ -367,8 +367,18 @@ async def has_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
 
 
 async def shift_dates(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:
-    """Move blocks by a number of days, keeping their order within a day. Returns how many were moved."""
+    """Move blocks by a number of days, keeping their order within a day. Returns how many were moved.
+
+    Copies of blocks of a program remember in `shiftedDays` how far they are from its date then.
+    """
     date = {"$dateFromString": {"dateString": "$date", "format": "%Y-%m-%d"}}
     shifted = {"$dateAdd": {"startDate": date, "unit": "day", "amount": days}}
-    fields = {"date": {"$dateToString": {"format": "%Y-%m-%d", "date": shifted}}, "plannedDate": "$$REMOVE"}
+    planned = {"$dateFromString": {"dateString": {"$ifNull": ["$plannedDate", "$date"]}, "format": "%Y-%m-%d"}}
+    further = {"$dateDiff": {"startDate": planned, "endDate": shifted, "unit": "day"}}
+    is_copy = {"$gt": ["$programBlockId", None]}
+    fields = {
+        "date": {"$dateToString": {"format": "%Y-%m-%d", "date": shifted}},
+        "plannedDate": "$$REMOVE",
+        "shiftedDays": {"$cond": [is_copy, {"$add": [{"$ifNull": ["$shiftedDays", 0]}, further]}, "$$REMOVE"]},
+    }
     return await blocks.update_each(ctx, owner | {"_id": {"$in": list(ids)}}, fields)

@@ -28,7 +28,7 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import present_blocks
-from coaching_service.training.workouts.blocks.service import fix_load_unit, new_block, shift_date
+from coaching_service.training.workouts.blocks.service import fix_load_unit, move_all, new_block, shift_date
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.creation import resolve_items
 from coaching_service.training.workouts.items.models import WorkItem
@@ -177,11 +177,18 @@ async def write(
 
 @transactional
 async def shift(
-    ctx: Context, calendar: ClientCalendar, moved: Sequence[StoredBlock], days: int, *, dry_run: bool = False
+    ctx: Context,
+    calendar: ClientCalendar,
+    moved: Sequence[StoredBlock],
+    first: str,
+    days: int,
+    *,
+    dry_run: bool = False,
 ) -> list[Block]:
     """Move blocks of a client, whose access has been checked, by a number of days, and return them afterwards.
 
-    With `dry_run`, writes nothing. Raises InvalidFields if a date would leave the calendar.
+    `moved` are all with nothing done from the date `first` on. With `dry_run`, writes nothing. Raises InvalidFields if
+    a date would leave the calendar.
     """
     dates = {block["_id"]: shift_date(str(block["date"]), days, "from") for block in moved}
     if not dates:
@@ -195,10 +202,9 @@ async def shift(
         counts[day] += 1
     after: list[StoredBlock] = [{**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved]
     if not dry_run:
-        await store.shift_dates(ctx, calendar.block_filter, list(dates), days)
-        await calendar.after_schedule_change(ctx)
-        first, last = min(dates.values()), max(dates.values())
-        on_days = await store.find_between(ctx, calendar.block_filter, calendar.day_field, first, last)
+        await move_all(ctx, calendar, moved, first, days)
+        period = min(dates.values()), max(dates.values())
+        on_days = await store.find_between(ctx, calendar.block_filter, calendar.day_field, *period)
         after = [block for block in on_days if block["_id"] in dates]
     return await present_blocks(ctx, after, [orders[block["_id"]] for block in after])
 

@@ -18,6 +18,16 @@ class ScheduleChanged(DomainEvent):
 
 
 @dataclass(frozen=True)
+class ScheduleShifted(DomainEvent):
+    """Blocks of these assignments were moved by a number of days, with all others from the date `first` on."""
+
+    customer_id: ObjectId
+    assignment_ids: list[ObjectId]
+    first: str
+    days: int
+
+
+@dataclass(frozen=True)
 class CompletedWorkChanged(DomainEvent):
     """What a client has done in exercises changed.
 

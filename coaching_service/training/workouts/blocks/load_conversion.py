@@ -114,11 +114,11 @@ async def convert_program(ctx: Context, program_id: ObjectId, conversion: Conver
 async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, conversion: Conversion) -> LoadCount:
     changed: list[tuple[ObjectId, BlockFields]] = []
     total = 0
-    for block in await store.find_all(ctx, owner, day_field, including=("programCopy",)):
+    for block in await store.find_all(ctx, owner, day_field, including=("programCopy", "shiftedDays")):
         items, loads = convert_items(block["items"], conversion.convert)
         if loads:
             fields = store.item_fields(items)
-            if block.get("programCopy") == summarize_copy(block):
+            if block.get("programCopy") and block["programCopy"] == summarize_copy(block):
                 fields["programCopy"] = summarize_copy({**block, "items": items})
             changed.append((block["_id"], fields))
             total += loads

@@ -106,7 +106,10 @@ class BlockSource(TypedDict):
 
 
 class ProgramCopy(TypedDict):
-    """Which block of a program a client's block is a copy of; absent in blocks that are older than these fields."""
+    """Which block of a program a client's block is a copy of; absent in blocks that are older than these fields.
+
+    `shiftedDays`: by how many days shifts of the schedule have moved it from the program's date; absent for 0.
+    """
 
     programBlockId: NotRequired[
         Annotated[
@@ -120,6 +123,7 @@ class ProgramCopy(TypedDict):
             Description("The version of that workout of the program when it was copied; null otherwise."),
         ]
     ]
+    shiftedDays: NotRequired[Annotated[int, Private]]
 
 
 class BlockOrigin(ProgramCopy):
@@ -265,6 +269,7 @@ class DayBlock(BlockName, BlockDay, SessionFields):
     position: int
     items: list[dict[str, Any]]
     checkInId: NotRequired[ObjectId | None]
+    assignmentId: NotRequired[ObjectId | None]
 
 
 class _Order(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from datetime import date
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import zip_longest
@@ -28,11 +29,21 @@ def summarize_plan(block: Mapping[str, Any]) -> str:
 
 
 def summarize_copy(block: Mapping[str, Any], plan: str | None = None) -> str:
-    """Return the date and the summary of the plan of a client's block, to be stored with it (`programCopy`).
+    """Return the program's date and the summary of the plan of a client's block, to be stored with it (`programCopy`).
 
     `plan`: the summary of its plan, if it is known.
     """
-    return f"{block['date']} {plan or summarize_plan(block)}"
+    return f"{find_program_date(block)} {plan or summarize_plan(block)}"
+
+
+def find_program_date(block: Mapping[str, Any]) -> str:
+    """Return the date of a client's block without moves of the client and shifts of the schedule.
+
+    It is the date that the program gave it, unless a coach has moved it by hand.
+    """
+    planned = date.fromisoformat(block.get("plannedDate") or block["date"]).toordinal()
+    day = planned - block.get("shiftedDays", 0)
+    return str(date.fromordinal(min(max(day, date.min.toordinal()), date.max.toordinal())))  # an import may have any
 
 
 def renew_items(copied: Sequence[WorkItem], source: Sequence[WorkItem]) -> list[WorkItem]:

@@ -19,7 +19,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled, ScheduleShifted
 from coaching_service.training.workouts.blocks.models import (
     Block,
     BlockChange,
@@ -32,7 +32,7 @@ from coaching_service.training.workouts.blocks.models import (
     ProgramCopy,
     StoredBlock,
 )
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.presentation import (
     block_not_found,
@@ -264,7 +264,7 @@ async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: s
 
 
 @transactional
-async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> int:
+async def shift(ctx: Context, owner: ClientCalendar, first: str, days: int) -> int:
     """Move every block without a log from the date `first` on by a number of days, negative for earlier.
 
     Returns how many were moved. Raises NotFound, Forbidden, and InvalidFields if a date would leave the calendar.
@@ -276,20 +276,32 @@ async def shift(ctx: Context, owner: ScheduleOwner, first: str, days: int) -> in
 
 @transactional
 async def shift_accessible(
-    ctx: Context, owner: ScheduleOwner, first: str, days: int, *, dry_run: bool = False
+    ctx: Context, owner: ClientCalendar, first: str, days: int, *, dry_run: bool = False
 ) -> tuple[list[DayBlock], list[DayBlock]]:
     """Move the blocks of an owner whose access has been checked; see `shift`.
 
-    Returns the blocks that move, as they were, and those that stay because something of them is done.
+    Returns the blocks that move, as they were, and those that stay because something of them is done; none for 0 days.
     """
+    if days == 0:
+        return [], []
     upcoming = regular_blocks(await store.find_days(ctx, owner.block_filter, owner.day_field, {"$gte": first}))
     moved = [block for block in upcoming if has_nothing_done(block)]
     for block in moved:
         shift_date(str(block["date"]), days, "days")
     if not dry_run:
-        await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in moved], days)
-        await owner.after_schedule_change(ctx)
+        await move_all(ctx, owner, moved, first, days)
     return moved, [block for block in upcoming if not has_nothing_done(block)]
+
+
+async def move_all(
+    ctx: Context, owner: ClientCalendar, blocks: Sequence[DayBlock | StoredBlock], first: str, days: int
+) -> None:
+    """Move the blocks with nothing done from the date `first` on, in the caller's transaction."""
+    await store.shift_dates(ctx, owner.block_filter, [block["_id"] for block in blocks], days)
+    assignment_ids = {each for block in blocks if (each := block.get("assignmentId")) is not None}
+    if assignment_ids:
+        await ctx.publish(ScheduleShifted(owner.customer_id, sorted(assignment_ids), first, days))
+    await owner.after_schedule_change(ctx)
 
 
 def shift_date(day: str, days: int, field: str) -> str:
@@ -333,6 +345,7 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         "source": None,
     }
     if plan.get("programBlockId") is not None:
-        content |= take(ProgramCopy, plan) | {"programCopy": summarize_copy(content)}
+        content |= take(ProgramCopy, plan)
+        content["programCopy"] = summarize_copy(content)
     # The filter has the identifier of the owner.
     return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})

@@ -68,14 +68,15 @@ async def count_assigned_blocks(
 
 
 async def find_assigned(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
-    """Return the blocks of assignments of a program, by day, with `position` and `programCopy`."""
+    """Return the blocks of assignments of a program, by day, with `position`, `programCopy` and `shiftedDays`."""
     where: Filter = {
         "programId": program_id,
         "customerId": {"$ne": None},
         "assignmentId": {"$in": list(assignment_ids)},
     }
     sort = ("customerId", "day", "position", "_id")
-    return await blocks.find(ctx, where, sort=sort, including=("position", "programCopy"), hint=_BY_PROGRAM)
+    including = ("position", "programCopy", "shiftedDays")
+    return await blocks.find(ctx, where, sort=sort, including=including, hint=_BY_PROGRAM)
 
 
 async def find_last_assigned(
