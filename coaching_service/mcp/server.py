@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -55,6 +55,7 @@ from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.narrowing import add_client, is_listed, without_client
 from coaching_service.mcp.observation import Outcome, observing
 from coaching_service.mcp.transport import CallerRequest, Servers
+from coaching_service.people.customers import service as customers
 
 Request = ServerRequestContext[Any, CallerRequest]
 
@@ -324,15 +325,20 @@ async def _after_waiting(ctx: Context, call: Call) -> Context:
 
 async def _find_more(ctx: Context, tool: Tool, invalid: InvalidArguments, slots: RequestSlots) -> list[str]:
     """Return what is wrong with the other arguments of a call that has invalid ones."""
-    if tool.check is None or not invalid.valid:
-        return []
+    check = tool.check or _check_client
     try:
         ctx = await tool_call_units.use_unit_of_client(ctx, invalid.valid.get("customerId"))
         async with RequestSlot(slots, ctx):
-            await tool.check(ctx, invalid.valid)
+            await check(ctx, invalid.valid)
     except (InvalidFields, NotFound, Forbidden) as error:
         return error.message if isinstance(error.message, list) else [error.message]
     return []
+
+
+async def _check_client(ctx: Context, valid: Mapping[str, Any]) -> None:
+    """Raise NotFound and Forbidden for the client whom the valid arguments name."""
+    if (customer_id := valid.get("customerId")) is not None:
+        await customers.get_visible_reference(ctx, customer_id)
 
 
 def _parse(tool: Tool, params: CallToolRequestParams, caller: Principal, *, asks_user: bool) -> Call:

@@ -145,5 +145,15 @@ async def test_clients_and_groups_are_checked_with_other_arguments(mcp: McpHttpC
     ]
     for tool, arguments, words in sent:
         tool_error(await mcp.call(tool, **arguments), *words)
+    about = {"customerId": unknown}
+    others: list[tuple[str, dict[str, Any], list[str]]] = [
+        ("schedule_check_in", {"task": "Walk", "weekday": 9}, ["weekday must"]),
+        ("assign_program", {"programId": unknown, "startDate": "soon"}, ["startDate must", "Program not found"]),
+        ("set_availability", {"kind": "lazy"}, ["kind must"]),
+        ("record_metric", {"value": "much"}, ["value must", "metricId is required"]),
+        ("get_workouts", {"startDate": DAY, "endDate": BEFORE}, ["endDate must not"]),
+    ]
+    for tool, arguments, words in others:
+        tool_error(await mcp.call(tool, **about, **arguments), *words, "Customer not found")
     both = await mcp.call("send_message", customerId=unknown, groups=["a"], customerIds=[unknown], text="Hi")
     tool_error(both, "customerIds must not be combined with customerId", "groups must not be combined")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from marshmallow import validates_schema
@@ -27,7 +28,7 @@ from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.conflicts import OUTCOMES, describe_conflicts
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.workout_text.argument_checks import check_names
+from coaching_service.training.workout_text.argument_checks import check_names, run_checks
 
 tools = Tools()
 _MAX_WORKOUTS = 2_000  # that one transaction writes
@@ -58,6 +59,14 @@ class AssignProgram(ClientsArgument):
             raise invalid("must have each weekday only once", "REPEATED", "weekdays")
 
 
+async def _check(ctx: Context, valid: Mapping[str, Any]) -> None:
+    """Raise InvalidFields for the clients, groups and program among the valid arguments."""
+    checks: list[Callable[[], Awaitable[object]]] = [partial(check_names, ctx, valid)]
+    if (program_id := valid.get("programId")) is not None:
+        checks.append(partial(programs.get, ctx, program_id))
+    await run_checks(checks)
+
+
 @tools.tool(
     "Assign a program",
     access=coach(CUSTOMERS.EDIT),
@@ -65,7 +74,7 @@ class AssignProgram(ClientsArgument):
     writes=True,
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
-    check=check_names,
+    check=_check,
 )
 async def assign_program(
     ctx: Context,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -32,16 +32,23 @@ async def check_names(ctx: Context, valid: Mapping[str, Any]) -> None:
     edits = {index: edit for index, edit in _entries(valid, "changes") if {"action", "text"} <= edit.keys()}
     workouts += parse_texts(edits, unit)
     on_calendar = [path for path in names if path != "withExercise"]
+    calendar = None if customer_id is None else ClientCalendar(customer_id)
     checks: list[Callable[[], Awaitable[object]]] = [
+        *([partial(calendar.require_access, ctx)] if calendar is not None else []),
         partial(resolve_exercises, ctx, names, customer_id, on_calendar),
         partial(resolve_workouts, ctx, workouts, customer_id),
         *(partial(resolve_document, ctx, *each, str(valid[each[1]])) for each in _DOCUMENTS if valid.get(each[1])),
     ]
     if valid.get("customerIds") or valid.get("groups"):
         checks.append(partial(choose_clients, ctx, None, valid.get("customerIds"), valid.get("groups")))
-    if customer_id is not None and (workout_id := valid.get("workoutId")) is not None:
+    if calendar is not None and (workout_id := valid.get("workoutId")) is not None:
         edits = {index: edit for index, edit in _entries(valid, "changes") if edit.get("itemId") is not None}
-        checks.append(partial(check_items, ctx, ClientCalendar(customer_id), workout_id, edits))
+        checks.append(partial(check_items, ctx, calendar, workout_id, edits))
+    await run_checks(checks)
+
+
+async def run_checks(checks: Iterable[Callable[[], Awaitable[object]]]) -> None:
+    """Raise InvalidFields for all that the checks find together."""
     errors: dict[str, FieldError] = {}
     for check in checks:
         try:

@@ -146,7 +146,7 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer
         note = f". Deleted: {', '.join(map(typed, deleted))}" if deleted else ""
         candidates = _candidates_of(about) if _may_list(ctx, "exercise") else []
         message = _describe(ctx, "exercise", candidates) + note
-        problems.entries.append(_unknown(mention, message, [name for name, _ in candidates], deleted))
+        problems.entries.append(_unknown(ctx, mention, message, [name for name, _ in candidates], deleted))
     problems.raise_any()
     matched = {name: about["match"]["name"] for name, about in resolved.items() if about["match"] is not None}
     return describe_readings(matched.keys(), matched.values())
@@ -168,20 +168,26 @@ def _match_names(ctx: Context, mentions: Iterable[Mention], names: Mapping[Objec
             normalized = {identifier: normalize(name) for identifier, name in names.items()}
             near = process.extract(wanted, normalized, limit=_NEAREST) if _may_list(ctx, mention.kind) else []
             message = _describe(ctx, mention.kind, [(names[key], key) for _, _, key in near])
-            yield _unknown(mention, message, [names[key] for _, score, key in near if score >= _MIN_SCORE])
+            yield _unknown(ctx, mention, message, [names[key] for _, score, key in near if score >= _MIN_SCORE])
         else:
             mention.target[mention.key] = ctx.resolved[f"{mention.kind} {wanted}"] = matching[0]
 
 
-def _unknown(mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()) -> Problem:
+def _unknown(
+    ctx: Context, mention: Mention, message: str, nearest: Sequence[str], deleted: Sequence[str] = ()
+) -> Problem:
     """Return the problem of a name; only names that one document has can be written in its place."""
     counts = Counter(map(normalize, nearest))
     suggestions = [name for name in nearest if counts[normalize(name)] == 1]
+    is_shared = counts[normalize(mention.name)] > 1
+    description = _describe_problem(mention, is_shared, suggestions, deleted)
+    if not _may_list(ctx, mention.kind):
+        description = f"“{mention.name}” is not the name of exactly one {mention.kind}"
     return Problem(
         mention.field,
         mention.line,
         message,
-        _describe_problem(mention, counts[normalize(mention.name)] > 1, suggestions, deleted),
+        description,
         code="UNKNOWN_NAME",
         name=mention.name,
         suggestions=suggestions,
