@@ -137,7 +137,7 @@ async def test_an_import_waits_for_answers(coach: CoachClient) -> None:
     rows = b"Date,Exercise,Reps,Weight\n03/04/2025,Squat,5,100\n"
     dry = await import_file(coach, rows, dry_run=True, name="sets.csv", customerId=ana["_id"])
     questions = {each["code"]: each["options"] for each in dry["result"]["questions"]}
-    assert questions == {"DATE_ORDER": ["dmy", "mdy"]}
+    assert questions == {"DATE_ORDER": ["dmy", "mdy"], "LOAD_UNIT": ["kg", "lb"]}
     refused = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
     assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "QUESTIONS_OPEN")
     answers = {"dateOrder": "dmy", "customerId": ana["_id"]}
@@ -466,7 +466,8 @@ async def test_a_table_that_lacks_one_column_is_asked_about(coach: CoachClient) 
     """Without a format: the date of a table of sets; a table of clients with a weight is still one of clients."""
     sets = b"Client,Tag,Exercise,Reps\nAna,2025-01-06,Squat,5\n"
     preview = await import_file(coach, sets, name="sets.csv", dry_run=True)
-    assert [(each["name"], each["options"]) for each in preview["result"]["questions"]] == [("date", ["Tag"])]
+    asked = [(each["name"], each["options"]) for each in preview["result"]["questions"]]
+    assert asked == [("date", ["Tag"]), ("Ana", ["create", "skip"])]
     clients = await import_file(coach, b"Name,Date,Weight\nAna,2025-01-06,60\n", name="c.csv", dry_run=True)
     assert (clients["result"]["format"], clients["result"]["imported"]) == ("customers", 1)
 

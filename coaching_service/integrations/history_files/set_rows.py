@@ -55,6 +55,9 @@ _MOST = {
 _MOST_SETS_OF_A_ROW = 50
 MAX_SETS = 500_000  # of a file, all in memory while it is imported
 _FIRST_YEAR = 1950
+_ANY_DAY = date(_FIRST_YEAR, 1, 1)  # of sets that have no date until a question is answered
+# Problems that a row with sets may have.
+_OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT")
 _TEXT_LENGTH = 5_000
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
@@ -112,7 +115,9 @@ class SetRow:
 class FileRow:
     """A row of a file: its sets, none if it is only reported, and its problems.
 
-    `date_orders`: the orders in which its date can be read, None if it does not depend on one.
+    `date_orders`: the orders in which its date can be read, None if it does not depend on one. `open_sets`: the sets
+    that it has once questions about the file are answered; until then they have any day, and no exercise if its column
+    is missing.
     """
 
     line: int
@@ -120,6 +125,7 @@ class FileRow:
     problems: list[Problem]
     date_text: str = ""
     date_orders: set[DateOrder] | None = None
+    open_sets: Sequence[SetRow] = ()
 
 
 class UnknownFormat(UnreadableTable):
@@ -156,10 +162,8 @@ class SetFile:
             answers = replace(self.answers, date_order=order)
             for row in itertools.chain([] if first is None else [first], table.rows):
                 number += 1
-                if missing is not None:
-                    yield FileRow(row.line, [], [])
-                    continue
-                read = _RowReader(dialect, headings, answers, row, number).read()
+                lacking = () if missing is None else missing.fields
+                read = _RowReader(dialect, headings, answers, row, number, lacking).read()
                 if (sets := sets + len(read.sets)) > MAX_SETS:
                     raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
                 yield replace(read, problems=[*problems, *read.problems]) if problems else read
@@ -190,8 +194,16 @@ class SetFile:
 class _RowReader:
     """Reads one row; problems are collected, and none stops the reading of the others."""
 
-    def __init__(self, dialect: Dialect, headings: list[str], answers: Answers, row: Row, number: int) -> None:
-        self._row_number = number
+    def __init__(
+        self,
+        dialect: Dialect,
+        headings: list[str],
+        answers: Answers,
+        row: Row,
+        number: int,
+        lacking: Sequence[Field],
+    ) -> None:
+        self._row_number, self._lacking, self._is_open = number, lacking, bool(lacking)
         self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
         self._problems: list[Problem] = []
         self._date_text = ""
@@ -205,14 +217,15 @@ class _RowReader:
                 sets = []
                 self._report("sets", "OUT_OF_RANGE", f"must not be more than {_MOST_SETS_OF_A_ROW}")
                 break
-        if not sets and all(problem["code"] == "VALUE_LEFT_OUT" for problem in self._problems):
+        if not sets and all(problem["code"] in _OF_SETS for problem in self._problems):
             self._report(None, "NOT_A_SET", "has no repetitions, load, time or distance")
         return FileRow(
             self._row.line,
-            sets,
+            [] if self._is_open else sets,
             self._problems,
             self._date_text,
             values.possible_orders(self._date_text) if self._date_text else None,
+            sets if self._is_open else (),
         )
 
     def _report(self, name: str | None, code: str, message: str) -> None:
@@ -227,7 +240,7 @@ class _RowReader:
         exercise = _text(cells, "exercise")
         if kind is None or moment is None:
             return []
-        if not exercise:
+        if not exercise and "exercise" not in self._lacking:
             self._report("exercise", "REQUIRED", "is empty")
             return []
         if left_out := _text(cells, "leftOut"):
@@ -258,7 +271,9 @@ class _RowReader:
             is_completed=_normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED,
         )
         if all(value is None for value in (row.reps, row.load, row.meters, row.seconds)):
-            return []
+            is_open = "reps" in self._lacking or any(each["code"] == "DISTANCE_UNIT" for each in self._problems)
+            self._is_open |= is_open
+            return [row] if is_open else []
         return [row] * max(1, self._whole(cells, "sets") or 1)
 
     def _kind_of(self, cells: Cells) -> SetKind | None:
@@ -284,10 +299,13 @@ class _RowReader:
             moment = values.read_moment(cell, self._answers.date_order)
         except UnknownOrder as error:
             self._report("date", "DATE_ORDER", str(error))
-            return None
+            self._is_open = True
+            return values.read_moment(cell, "dmy")
         except InvalidValue as error:
             self._report("date", "INVALID_DATE", str(error))
             return None
+        if moment is None and "date" in self._lacking:
+            return Moment(_ANY_DAY, None)
         if moment is None:
             self._report("date", "REQUIRED", "is empty")
             return None

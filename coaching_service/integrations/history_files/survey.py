@@ -14,8 +14,6 @@ from coaching_service.integrations.history_files.set_rows import Answers, FileRo
 from coaching_service.integrations.history_files.values import DateOrder
 
 MAX_PROBLEMS = 1_000
-# Problems of rows that an answer to a question solves.
-_SOLVED_BY_ANSWERS = ("DATE_ORDER", "DISTANCE_UNIT")
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,8 @@ class _Reading:
             self.has_unknown_distances |= problem["code"] == "DISTANCE_UNIT"
             if problem["code"] == "DATE_ORDER":
                 self.has_unknown_dates, self.example_date = True, self.example_date or row.date_text
-        self.has_unknown_loads |= any(each.load is not None and each.load_unit is None for each in row.sets)
+        sets = (*row.sets, *row.open_sets)
+        self.has_unknown_loads |= any(each.load is not None and each.load_unit is None for each in sets)
 
 
 def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
@@ -136,15 +135,17 @@ def _read(file: IO[bytes], answers: Answers) -> tuple[Survey, _Reading]:
     for row in source.rows():
         found.rows += 1
         reading.add(row)
-        is_open = source.missing is not None or any(problem["code"] in _SOLVED_BY_ANSWERS for problem in row.problems)
         found.problem_count += len(row.problems)
         found.problems += row.problems[: MAX_PROBLEMS - len(found.problems)]
-        found.reported += not row.sets and not is_open
-        for each in row.sets:
+        sets = (*row.sets, *row.open_sets)
+        found.reported += not sets
+        for each in sets:
+            if not each.exercise:
+                continue
             found.exercises[each.exercise_name] += 1
             if each.is_assistance:
                 found.assisted.add(each.exercise_name)
-        people.update({(each.customer, each.customer_id) for each in row.sets})
+        people.update({(each.customer, each.customer_id) for each in sets})
     _add_clients(found, people)
     reading.missing = source.missing
     if source.dialect is not None:

@@ -31,18 +31,20 @@ class FileContent:
         reported: How many rows are left out.
         problems: The first problems of these rows, and of those without some of their sets.
         problem_count: How many problems there are.
+        open_names: The normalized names of exercises of sets that depend on open questions.
     """
 
     clients: dict[str, list[Session]] = field(default_factory=dict)
     reported: int = 0
     problems: list[Problem] = field(default_factory=list)
     problem_count: int = 0
+    open_names: set[str] = field(default_factory=set)
 
     @property
     def names(self) -> set[str]:
-        """The normalized names of the exercises of the sessions."""
+        """The normalized names of the exercises of the sessions, and of what depends on open questions."""
         exercises = (each for sessions in self.clients.values() for session in sessions for each in session.exercises)
-        return {key_of(each) for each in {exercise.name for exercise in exercises}}
+        return {key_of(each) for each in {exercise.name for exercise in exercises}} | self.open_names
 
     def report(self, row: SetRow, name: str | None, code: str, message: str) -> None:
         """Report a row that is left out."""
@@ -79,14 +81,18 @@ def read_content(
     relabel = _relabelling(customers)
     source = SetFile(file, answers)
 
+    def accept(rows: Sequence[SetRow]) -> list[SetRow]:
+        sets = [relabel(each) for each in rows]
+        reasons = [_reason(each, exercises, customers) for each in sets]
+        _report_rejected(content, sets, reasons)
+        taken = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
+        return [replace(each, exercise=each.exercise_name) if each.is_assistance else each for each in taken]
+
     def accepted() -> Iterator[SetRow]:
         for row in source.rows():
-            sets = [relabel(each) for each in row.sets]
-            reasons = [_reason(each, exercises, customers) for each in sets]
-            for each, reason in zip(sets, reasons, strict=True):
-                if reason is None:
-                    yield replace(each, exercise=each.exercise_name) if each.is_assistance else each
-            _report_rejected(content, row.sets, reasons)
+            yield from accept(row.sets)
+            depend = accept([each for each in row.open_sets if each.exercise])
+            content.open_names.update(key_of(each.exercise) for each in depend)
 
     if is_mixed or by_day:
         sessions, repeated = group_sessions(accepted(), by_day=by_day), list[Session]()
