@@ -65,11 +65,11 @@ class ProgressionArguments(Arguments):
     def changes_what_it_narrows(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change of loads for a step of loads, and a change for exercises."""
         needed = {"rounding": _LOAD_CHANGES, "exercises": _CHANGES}
-        errors = {
-            name: [f"needs a change: {', '.join(changes[:-1])} or {changes[-1]}"]
-            for name, changes in needed.items()
-            if data.get(name) is not None and all(data.get(change, ...) is None for change in changes)
-        }
+        errors: dict[str, list[str]] = {}
+        for name, changes in needed.items():
+            if data.get(name) is not None and all(data.get(change, ...) is None for change in changes):
+                listed = [change for change in changes if not self.fields[change].metadata.get("unlisted")]
+                errors[name] = [f"needs a change: {', '.join(listed[:-1])} or {listed[-1]}"]
         if errors:
             raise ValidationError(errors)
 
