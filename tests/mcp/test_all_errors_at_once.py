@@ -98,7 +98,7 @@ DAY, BEFORE = "2026-03-02", "2026-03-01"
             "copy_schedule",
             {"startDate": DAY, "endDate": DAY, "targetDate": DAY, "exercises": ["back squat"], "rounding": 5},
             [
-                "exercises needs a change: addLoad, addPercent or addReps;",
+                "exercises needs a change: addLoad, addPercent or addReps.",
                 "rounding needs a change: addLoad or addPercent",
             ],
         ),
