@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from coaching_service.integrations.history_files._headings import Field
+from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.sessions import group_sessions
 from coaching_service.integrations.history_files.set_rows import Answers

@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from coaching_service.integrations.history_files._headings import Unit
-from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
+from coaching_service.integrations.history_files.set_files import SetFile
+from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import survey
 from tests.support.client import CoachClient
 from tests.support.real_exports import EXPORTS, KG_OF_LB, ROWS, Export, own_csv

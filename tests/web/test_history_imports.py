@@ -142,6 +142,18 @@ async def test_columns_are_asked_for_and_the_file_is_checked_again(coach: CoachC
     page.says("Imported.", "11 Feb 2026")
 
 
+async def test_what_a_column_has_is_asked_for(coach: CoachClient, owner_page: Visitor) -> None:
+    mara = await coach.create_customer("Mara")
+    sheet = b"Date,Time,Exercise,Reps\n2026-02-11,18:30,Squat,5\n2026-02-11,0:45,Plank,\n"
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet)
+    page.says("What does the column Time have?", "The time of day at which the session began", "How long a set took")
+
+    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", columns__0__name="seconds"))
+    page.says("Nothing has been imported yet", "Squat", "Plank")
+    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
+    page.says("Imported.", "11 Feb 2026")
+
+
 async def test_names_that_need_an_answer_are_listed_first(
     coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:

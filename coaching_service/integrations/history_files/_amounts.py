@@ -9,7 +9,8 @@ from datetime import time
 from functools import lru_cache
 
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._headings import Field, Unit, unit_of
+from coaching_service.integrations.history_files._headings import Unit, unit_of
+from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.tables import Cell
 from coaching_service.integrations.history_files.values import InvalidValue
 

@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 from coaching_service.integrations.history_files import _amounts, _stronglifts, _trainheroic
 from coaching_service.integrations.history_files._headings import (
     FIELD_OF,
-    VOCABULARY,
-    Field,
     Unit,
     read_heading,
     words_of,
 )
+from coaching_service.integrations.history_files._vocabulary import VOCABULARY, Field
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell
 from coaching_service.integrations.history_files.values import DateOrder
 
 # Cells by field, with the units that their headings have.
 Cells = Mapping[Field, tuple[Cell, Unit | None]]
+# What tells whose set it is.
+CLIENT_FIELDS: tuple[Field, ...] = ("customer", "customerId", "customerEmail", "firstName", "lastName")
 # Makes rows of single sets of a row of the file.
 Expand = Callable[[Sequence[str], Sequence[Cell]], Iterator[Cells]]
 
@@ -36,6 +37,7 @@ class Dialect:
         distance_unit: The same for distances.
         sessions_by_day: Whether the sets of a day are one session.
         expand: For rows that are not one set.
+        is_general: Whether tables that people made may have its marks, with any other columns.
     """
 
     format: Format
@@ -45,6 +47,7 @@ class Dialect:
     distance_unit: Unit | None = None
     sessions_by_day: bool = False
     expand: Expand | None = None
+    is_general: bool = False
 
     def field_of(self, heading: str) -> tuple[Field, Unit | None] | None:
         """Return the field of a heading and its unit; None for a column that is not read."""
@@ -78,9 +81,7 @@ _QUANTITY = tuple(n for n, f in FIELD_OF.items() if f in {"reps", "load", "secon
 
 # The first one whose marks a file has is taken: special ones precede general ones.
 DIALECTS: tuple[Dialect, ...] = (
-    Dialect(
-        "workouts", marks=(("client id",), ("exercise title",), ("set index",)), columns={"client id": "customerId"}
-    ),
+    Dialect("workouts", marks=(("client id",), ("exercise title",), ("set index",))),
     Dialect(
         "trainheroic",
         marks=(("exercisedata", "exercise data"), ("exercisetitle", "exercise title")),
@@ -94,7 +95,7 @@ DIALECTS: tuple[Dialect, ...] = (
     Dialect(
         "gravl",
         marks=(("set duration",), ("effort",), ("start date",)),
-        columns={"start date": "time", "set": "set", "source": None, "energy": None},
+        columns={"start date": "time", "set": "set", "source": None, "energy": None, "incline": None, "steps": None},
     ),
     Dialect(
         "fitnotes",
@@ -103,8 +104,8 @@ DIALECTS: tuple[Dialect, ...] = (
         sessions_by_day=True,
     ),
     Dialect("hevy", marks=(_INDEX, _TITLE, _START), columns={"duration": "seconds"}),
-    Dialect("strong", marks=(_SET_ORDER, _EXERCISE, _DATE), columns={"duration": "duration"}),
-    Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY)),
+    Dialect("strong", marks=(_SET_ORDER, _EXERCISE, _DATE), columns={"duration": "duration"}, is_general=True),
+    Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY), is_general=True),
 )
 
 
@@ -142,13 +143,14 @@ def date_order_of(dialect: Dialect, headings: Sequence[str]) -> DateOrder | None
 
 def cells_of(dialect: Dialect, headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[Cells]:
     """Yield the cells of each set of a row, by field; of two columns for a field, the first that is not empty."""
-    if dialect.expand is not None:
-        for of_set in dialect.expand(headings, cells):
-            yield from _amounts.expand(of_set)
-        return
     by_field: dict[Field, tuple[Cell, Unit | None]] = {}
     for heading, cell in zip(headings, cells, strict=False):
         known = dialect.field_of(heading)
         if known is not None and cell is not None and by_field.get(known[0], (None,))[0] is None:
             by_field[known[0]] = (cell, known[1])
-    yield from _amounts.expand(by_field)
+    if dialect.expand is None:
+        yield from _amounts.expand(by_field)
+        return
+    client = {name: value for name, value in by_field.items() if name in CLIENT_FIELDS}
+    for of_set in dialect.expand(headings, cells):
+        yield from _amounts.expand({**client, **of_set})

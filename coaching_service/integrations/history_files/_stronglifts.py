@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from coaching_service.integrations.history_files._amounts import SEVERAL_SETS
-from coaching_service.integrations.history_files._headings import Field, Unit, read_heading
+from coaching_service.integrations.history_files._headings import Unit, read_heading
+from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.tables import Cell
 
 _SET = re.compile(r"set (\d+)(?: (reps|time))?")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from coaching_service.integrations.history_files._headings import Field, Unit, read_heading, unit_of
+from coaching_service.integrations.history_files._headings import Unit, read_heading, unit_of
+from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.tables import Cell
 
 _COLUMNS: dict[str, Field] = {

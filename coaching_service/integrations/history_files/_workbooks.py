@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from typing import IO
 
@@ -11,6 +12,11 @@ _MAX_TEXT_BYTES = 50_000_000  # of the shared texts, which are read as a whole
 _MAX_RATIO = 100
 _CHUNK = 1 << 20
 _REFUSED = (b"<!DOCTYPE", b"<!ENTITY")  # of which no spreadsheet has any
+# A formula without the result that spreadsheet programs store with it.
+_WITHOUT_RESULT = re.compile(
+    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^<>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</|</(?:\w+:)?c>)"
+)
+_LONGEST_MATCH = 1_000
 _OVERLAP = max(map(len, _REFUSED)) - 1
 
 
@@ -39,6 +45,28 @@ def require_safe(file: IO[bytes]) -> None:
             if entry.filename.casefold().endswith((".xml", ".rels", ".vml")):
                 _require_no_entities(archive, entry)
     file.seek(0)
+
+
+def lacks_results(file: IO[bytes]) -> bool:
+    """Return whether a workbook has formulas that were stored without their results, as some tools write them."""
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
+        return any(_lacks_results(archive, each) for each in archive.infolist() if _is_sheet(each.filename))
+
+
+def _is_sheet(name: str) -> bool:
+    return name.casefold().endswith(".xml") and "sharedstrings" not in name.casefold()
+
+
+def _lacks_results(archive: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> bool:
+    end = b""
+    with archive.open(sheet) as part:
+        while chunk := part.read(_CHUNK):
+            text = end + chunk
+            if _WITHOUT_RESULT.search(text):
+                return True
+            end = text[-_LONGEST_MATCH:]
+    return False
 
 
 def _require_no_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from coaching_service.integrations.history_files._dialects import DIALECTS, Dialect
-from coaching_service.integrations.history_files._headings import Field, Unit, read_heading, words_of
+from coaching_service.integrations.history_files._headings import Unit, read_heading, words_of
+from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.models import Problem, Question
 
 Columns = Mapping[str, Field | Literal[""]]
@@ -65,6 +66,17 @@ def ask_for_column(name: str, words: str, headings: Sequence[str]) -> Question:
     }
 
 
+def ask_for_field(heading: str, labels: Mapping[str, str]) -> Question:
+    """Return the question what a column has; `labels` are the possible fields in words."""
+    return {
+        "code": "COLUMN",
+        "message": f"What does the column {heading[:50]} have?",
+        "options": list(labels),
+        "name": heading,
+        "labels": list(labels.values()),
+    }
+
+
 def renamed(heading: str, columns: Columns) -> str:
     """Return a heading as the dialects read it, after the answers about columns."""
     if (answer := columns.get(heading)) is None:
@@ -74,9 +86,11 @@ def renamed(heading: str, columns: Columns) -> str:
     return f"{name} ({hint})" if name and hint else name
 
 
-def find_missing(dialect: Dialect, headings: Sequence[str], columns: Columns) -> MissingColumns | None:
-    """Return what a table lacks of a dialect that the caller has named; None if it can be read."""
-    read = [renamed(each, columns) for each in headings]
+def find_missing(dialect: Dialect, headings: Sequence[str], read: Sequence[str]) -> MissingColumns | None:
+    """Return what a table lacks of a dialect; None if it can be read.
+
+    `read` are its headings as the dialect reads them.
+    """
     if dialect.expand is not None or dialect.matches(words_of(read)):
         return None
     known = [dialect.field_of(each) for each in read]
@@ -99,26 +113,31 @@ def sets_dialect() -> Dialect:
     return _SETS
 
 
-def find_repeated(dialect: Dialect, headings: Sequence[str], line: int) -> list[Problem]:
-    """Return a problem for each column that has what an earlier one has; the same loads in another unit are none."""
+def find_unused(
+    dialect: Dialect, headings: Sequence[str], read: Sequence[str], columns: Columns, line: int
+) -> list[Problem]:
+    """Return a problem for each column that is not read, unless the caller said so, or has what an earlier one has.
+
+    The same loads in another unit are no repetition. `read` are the headings as the dialect reads them.
+    """
     if dialect.expand is not None:
         return []
-    first_of: dict[Field, tuple[str, Unit | None]] = {}
+    first_of: dict[Field, tuple[int, Unit | None]] = {}
     problems: list[Problem] = []
-    for heading in headings:
-        known = dialect.field_of(heading)
+    for number, (heading, name) in enumerate(zip(headings, read, strict=True)):
+        known = dialect.field_of(name)
         if known is None:
+            is_meant = columns.get(heading) == "" or read_heading(name).words in dialect.columns
+            if heading and not is_meant:
+                message = "is not a known column and is left out"
+                problems.append(_problem(heading, "UNKNOWN_COLUMN", message, line))
             continue
-        first, unit = first_of.setdefault(known[0], (heading, known[1]))
-        if first is not heading and unit == known[1]:
-            message = f"has what the column {first[:50]} has: it is read only where that one is empty"
-            problems.append(
-                {
-                    "entry": f"line {line}",
-                    "line": line,
-                    "field": heading[:100],
-                    "code": "REPEATED_COLUMN",
-                    "message": message,
-                }
-            )
+        first, unit = first_of.setdefault(known[0], (number, known[1]))
+        if first != number and unit == known[1]:
+            message = f"has what the column {headings[first][:50]} has: it is read only where that one is empty"
+            problems.append(_problem(heading, "REPEATED_COLUMN", message, line))
     return problems
+
+
+def _problem(heading: str, code: str, message: str, line: int) -> Problem:
+    return {"entry": f"line {line}", "line": line, "field": heading[:100], "code": code, "message": message}

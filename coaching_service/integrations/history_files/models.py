@@ -29,7 +29,7 @@ class ImportQuestion(TypedDict):
     code: Annotated[QuestionCode, Description("What is asked for.")]
     message: Annotated[str, Description("The question.")]
     options: Annotated[list[str], Description("The possible answers, as they are sent.")]
-    name: NotRequired[Annotated[str, Optional, Description("The client in the file, or the field, that it is about.")]]
+    name: NotRequired[Annotated[str, Optional, Description("The client, field or heading that it is about.")]]
     labels: NotRequired[Annotated[list[str], Optional, Description("The possible answers in words.")]]
 
 

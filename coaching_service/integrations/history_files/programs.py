@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files._headings import VOCABULARY, Unit, by_words, read_heading
+from coaching_service.integrations.history_files._headings import Unit, by_words, read_heading
 from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
 from coaching_service.integrations.history_files._plan_days import (
     DAYS_OF_WEEK,
@@ -22,8 +22,17 @@ from coaching_service.integrations.history_files._plan_days import (
     is_rest,
     week_in,
 )
+from coaching_service.integrations.history_files._vocabulary import VOCABULARY
 from coaching_service.integrations.history_files.models import Problem
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
+from coaching_service.integrations.history_files.tables import (
+    UNSOLVED,
+    Cell,
+    Row,
+    Table,
+    UnreadableTable,
+    read_tables,
+    text_of,
+)
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet
 
@@ -49,6 +58,7 @@ _COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
 _LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*[).:]\s+(?=\S)")
 _SUPERSET = re.compile(r"([A-Za-z]+)\d*|(\d+)[A-Za-z]")
 _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
+_NEEDED: tuple[Column, ...] = ("week", "day", "exercise")  # for a row to be where it belongs
 _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
 
 
@@ -91,9 +101,9 @@ def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
     file.seek(0)
     reader = _Reader(load_unit)
     headings: list[str] = []
-    for number, table in enumerate(read_tables(file, _count_headings), start=1):
+    for table in read_tables(file, _count_headings):
         headings = headings or [heading for heading in table.headings if heading]
-        reader.read(table, number)
+        reader.read(table)
     if not reader.has_exercises:
         raise UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
     days = sorted(reader.days.values(), key=lambda day: day.day)
@@ -136,23 +146,30 @@ class _Reader:
     def __init__(self, load_unit: str) -> None:
         self.days: dict[int, PlannedDay] = {}
         self.problems: list[Problem] = []
-        self.has_exercises = False
+        self._tables = 0  # that have exercises
         self._load_unit, self._count = load_unit, 0
         self._numbers = DayNumbers()
         self._current: PlannedDay | None = None
         self._is_day_unknown = False
+        self._unsolved: list[Column] = []  # of the current row or one above, which the rows below continue
         self._sheet = ""
 
-    def read(self, table: Table, number: int) -> None:
+    @property
+    def has_exercises(self) -> bool:
+        """Whether any sheet has a column with exercises."""
+        return self._tables > 0
+
+    def read(self, table: Table) -> None:
         """Read a sheet; without a column of weeks it is a week itself, or a day if it has no column of days either."""
         columns = [_column_of(heading) for heading in table.headings]
         if "exercise" not in columns:
             return
-        self.has_exercises = True
-        self._sheet = table.name if number > 1 or self._sheet else ""
+        self._tables += 1
+        self._unsolved = []
+        self._sheet = table.name if self._tables > 1 or self._sheet else ""
         week = week_in(table.name)
         if "week" not in columns and (week is not None or "day" in columns):
-            self._numbers.begin_week(week or (number if table.name else 1))
+            self._numbers.begin_week(week or (self._tables if table.name else 1))
         if "day" not in columns:
             is_day = week is None and is_possible(table.name)
             self._begin_day(table.name if is_day else "", table.name)
@@ -165,6 +182,8 @@ class _Reader:
             self._read_row(row, columns, units)
 
     def _read_row(self, row: Row, columns: Sequence[Column | None], units: Sequence[Unit | None]) -> None:
+        if not self._report_unsolved(row, columns):
+            return
         cells = _cells_of(row, columns, units)
         week, day, name = (_text(cells, column) for column in ("week", "day", "exercise"))
         if week:
@@ -184,6 +203,18 @@ class _Reader:
         self._add_note(cells)
         if name or not is_empty(plan):
             self._add_sets(row, plan)
+
+    def _report_unsolved(self, row: Row, columns: Sequence[Column | None]) -> bool:
+        """Report the formulas without results; returns False if the row is left out, as are those that continue it."""
+        unsolved = [name for number in row.unsolved if number < len(columns) and (name := columns[number])]
+        for name in unsolved:
+            self._report(row, name, UNSOLVED, code="REQUIRED" if name in _NEEDED else "VALUE_LEFT_OUT")
+        written = {name for name, cell in zip(columns, row.cells, strict=False) if cell is not None}
+        # A week, a day and an exercise hold for the rows below, until the next one is written.
+        self._unsolved = [name for name in _NEEDED if name in unsolved or name in {*self._unsolved} - written]
+        if self._unsolved and written and not {*unsolved} & {*_NEEDED}:
+            self._report(row, self._unsolved[0], "is in a row above that is left out", code="REQUIRED")
+        return not self._unsolved
 
     def _begin_week(self, row: Row, text: str) -> None:
         week = week_in(text) or week_in(f"week {text}")

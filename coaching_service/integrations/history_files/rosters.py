@@ -11,8 +11,22 @@ from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._headings import FIELD_OF, VOCABULARY, by_words, read_heading, words_of
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
+from coaching_service.integrations.history_files._headings import (
+    FIELD_OF,
+    by_words,
+    read_heading,
+    words_of,
+)
+from coaching_service.integrations.history_files._vocabulary import CLIENT_NAMES, EMAILS, FIRST_NAMES, LAST_NAMES
+from coaching_service.integrations.history_files.tables import (
+    UNSOLVED,
+    Cell,
+    Row,
+    Table,
+    UnreadableTable,
+    read_tables,
+    text_of,
+)
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
 
 Column = Literal[
@@ -33,10 +47,10 @@ Column = Literal[
 
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
-    "name": ("name", "first name", "firstname", "given name", "client first name", "nombre"),
-    "surname": ("surname", "last name", "lastname", "family name", "client last name", "apellido", "apellidos"),
-    "fullName": ("full name", "member", "nombre completo", *VOCABULARY["customer"]),
-    "email": ("email", "e mail", "email address", "client email", "mail", "correo", "correo electronico"),
+    "name": ("name", *FIRST_NAMES, "nombre"),
+    "surname": LAST_NAMES,
+    "fullName": ("full name", "member", "nombre completo", *CLIENT_NAMES),
+    "email": EMAILS,
     "phone": ("phone", "phone number", "telephone", "mobile", "mobile phone", "telefono", "movil"),
     "birthday": ("birthday", "birthdate", "birth date", "date of birth", "dob", "fecha de nacimiento", "nacimiento"),
     "timezone": ("timezone", "time zone", "zona horaria"),
@@ -150,27 +164,36 @@ def read_roster(
     *,
     asks_for_names: bool = False,
 ) -> Roster:
-    """Return the clients of the first table.
+    """Return the clients of the first table with their names.
 
     `asks_for_names`: without a column with names, return the headings that may have them. Raises UnreadableTable.
     """
     file.seek(0)
+    refused: UnreadableTable | None = None
+    nameless: list[Roster] = []
     for table in read_tables(file, lambda cells: count_headings(cells, columns)):
         known = [column_of(heading, columns) for heading in table.headings]
         if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
-            raise UnreadableTable(
-                f"has exercises, not clients; it has: {', '.join(filter(None, table.headings))[:300]}"
-            )
-        if {"name", "fullName"} & {*known}:
+            refused = refused or _refused(table, "exercises, not clients")
+        elif {"name", "fullName"} & {*known}:
             return _read(table, known, date_order)
-        if asks_for_names:
-            free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
-            options = list(dict.fromkeys(free or filter(None, table.headings)))
-            return Roster([], [], None, is_order_open=False, open_rows=sum(1 for _ in table.rows), name_options=options)
-        raise UnreadableTable(
-            f"has no column with names of clients; it has: {', '.join(filter(None, table.headings))[:300]}"
-        )
-    raise UnreadableTable("has no rows")
+        elif asks_for_names:
+            nameless.append(_without_names(table, known))
+        else:
+            refused = refused or _refused(table, "no column with names of clients")
+    if nameless:
+        return max(nameless, key=lambda roster: len(roster.name_options))
+    raise refused or UnreadableTable("has no rows")
+
+
+def _refused(table: Table, reason: str) -> UnreadableTable:
+    return UnreadableTable(f"has {reason}; it has: {', '.join(filter(None, table.headings))[:300]}")
+
+
+def _without_names(table: Table, known: Sequence[Column | None]) -> Roster:
+    free = [heading for heading, column in zip(table.headings, known, strict=True) if heading and not column]
+    options = list(dict.fromkeys(free or filter(None, table.headings)))
+    return Roster([], [], None, is_order_open=False, open_rows=sum(1 for _ in table.rows), name_options=options)
 
 
 def split_groups(cell: str) -> list[str]:
@@ -232,6 +255,11 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
     read.surplus = max(0, len(row.cells) - len(known))
     read.notes = joined["notes"] + ([f"Goal: {goal}"] if (goal := _text(cells, "goal")) else [])
     read.trainer = _text(cells, "trainer")
+    read.left_out += [
+        {"field": column, "code": "VALUE_LEFT_OUT", "message": UNSOLVED}
+        for number in row.unsolved
+        if number < len(known) and (column := known[number]) is not None
+    ]
     _read_birthday(read, cells.get("birthday"), order)
     _read_status(read, _text(cells, "status"))
     return read

@@ -2,42 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
-from typing import IO
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._amounts import read_repetitions, seconds_in_unit
-from coaching_service.integrations.history_files._dialects import (
-    DIALECTS,
-    Cells,
-    Dialect,
-    cells_of,
-    count_headings,
-    date_order_of,
-    nearest,
-    recognise,
-)
-from coaching_service.integrations.history_files._headings import Field, Unit, unit_of, words_of
+from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, Cells, Dialect, cells_of
+from coaching_service.integrations.history_files._headings import Unit, unit_of
 from coaching_service.integrations.history_files._set_kinds import KINDS, NOT_SETS, SetKind
-from coaching_service.integrations.history_files.columns import (
-    Columns,
-    MissingColumns,
-    find_missing,
-    find_repeated,
-    is_near,
-    renamed,
-    sets_dialect,
-)
+from coaching_service.integrations.history_files._vocabulary import Field
+from coaching_service.integrations.history_files.columns import Columns
 from coaching_service.integrations.history_files.models import Format, Problem
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
+from coaching_service.integrations.history_files.tables import UNSOLVED, Cell, Row, text_of
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
 
 _NOT_COMPLETED = {"false", "no", "0"}
@@ -53,7 +35,7 @@ _MOST = {
     "sets": 1_000.0,
 }
 _MOST_SETS_OF_A_ROW = 50
-MAX_SETS = 500_000  # of a file, all in memory while it is imported
+_NEEDED: tuple[Field, ...] = ("date", "exercise", *CLIENT_FIELDS)  # for a row to be stored where it belongs
 _FIRST_YEAR = 1950
 _ANY_DAY = date(_FIRST_YEAR, 1, 1)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
@@ -128,70 +110,7 @@ class FileRow:
     open_sets: Sequence[SetRow] = ()
 
 
-class UnknownFormat(UnreadableTable):
-    """The headings of a file fit no format."""
-
-
-@dataclass
-class SetFile:
-    """A file of done sets."""
-
-    file: IO[bytes]
-    answers: Answers
-    dialect: Dialect | None = None
-    missing: MissingColumns | None = None
-
-    def rows(self) -> Iterator[FileRow]:
-        """Yield the rows, from the first; without sets if columns are missing.
-
-        Raises UnreadableTable and UnknownFormat.
-        """
-        self.file.seek(0)
-        found, number, sets = False, 0, 0
-        for table in read_tables(self.file, self._count_headings):
-            first = next(table.rows, None)
-            dialect = self._dialect_of(table, first)
-            if dialect is None:
-                continue
-            found, self.dialect = True, self.dialect or dialect
-            missing = find_missing(dialect, table.headings, self.answers.columns)
-            self.missing = self.missing or missing
-            headings = [renamed(heading, self.answers.columns) for heading in table.headings]
-            problems = find_repeated(dialect, headings, table.line)
-            order = self.answers.date_order or date_order_of(dialect, headings)
-            answers = replace(self.answers, date_order=order)
-            for row in itertools.chain([] if first is None else [first], table.rows):
-                number += 1
-                lacking = () if missing is None else missing.fields
-                read = _RowReader(dialect, headings, answers, row, number, lacking).read()
-                if (sets := sets + len(read.sets)) > MAX_SETS:
-                    raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
-                yield replace(read, problems=[*problems, *read.problems]) if problems else read
-                problems = []
-        if not found:
-            raise UnreadableTable("has no rows")
-
-    def _count_headings(self, cells: Sequence[Cell]) -> int:
-        return count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
-
-    def _dialect_of(self, table: Table, first: Row | None) -> Dialect | None:
-        if self.answers.format is not None:
-            return next((each for each in DIALECTS if each.format == self.answers.format), None)
-        headings = [renamed(heading, self.answers.columns) for heading in table.headings]
-        dialect = recognise(headings, () if first is None else first.cells)
-        if dialect is None and is_near(headings):
-            return sets_dialect()
-        if dialect is None and any(table.headings):
-            near = nearest(table.headings)
-            lacking = [group[0] for group in near.marks if not set(group) & words_of(table.headings)]
-            raise UnknownFormat(
-                f"has headings that fit no format: {', '.join(filter(None, table.headings))[:300]}. The nearest is "
-                f"{near.format}, which needs: {', '.join(lacking)}"
-            )
-        return dialect
-
-
-class _RowReader:
+class RowReader:
     """Reads one row; problems are collected, and none stops the reading of the others."""
 
     def __init__(
@@ -211,6 +130,8 @@ class _RowReader:
     def read(self) -> FileRow:
         """Return what the row says."""
         sets: list[SetRow] = []
+        if not self._report_unsolved():
+            return FileRow(self._row.line, [], self._problems)
         for cells in cells_of(self._dialect, self._headings, self._row.cells):
             sets += self._sets_of(cells)
             if len(sets) > _MOST_SETS_OF_A_ROW:
@@ -227,6 +148,19 @@ class _RowReader:
             values.possible_orders(self._date_text) if self._date_text else None,
             sets if self._is_open else (),
         )
+
+    def _report_unsolved(self) -> bool:
+        """Report the formulas without results; returns False if one is of a column that the row cannot be without."""
+        can_be_read = True
+        for number in self._row.unsolved:
+            heading = self._headings[number] if number < len(self._headings) else ""
+            known = self._dialect.field_of(heading)
+            is_required = known is not None and known[0] in _NEEDED
+            if heading:
+                code = "REQUIRED" if is_required else "VALUE_LEFT_OUT"
+                self._report(heading[:100] if known is None else known[0], code, UNSOLVED)
+            can_be_read &= not is_required
+        return can_be_read
 
     def _report(self, name: str | None, code: str, message: str) -> None:
         line = self._row.line
@@ -249,8 +183,8 @@ class _RowReader:
         row = SetRow(
             row=self._row_number,
             line=self._row.line,
-            customer=_text(cells, "customer") or _text(cells, "customerId"),
-            customer_id=_text(cells, "customerId"),
+            customer=_client_of(cells),
+            customer_id=_text(cells, "customerId") or _text(cells, "customerEmail"),
             day=moment.day,
             clock=moment.clock,
             workout=_text(cells, "workout"),
@@ -313,11 +247,18 @@ class _RowReader:
             self._report("date", "INVALID_DATE", f"is before {_FIRST_YEAR}")
             return None
         try:
-            clock = values.read_clock(_cell(cells, "time"))
+            clock = self._clock_of(_cell(cells, "time"))
         except InvalidValue as error:
             self._report("time", "VALUE_LEFT_OUT", str(error))
             clock = None
         return Moment(moment.day, moment.clock or clock)
+
+    def _clock_of(self, cell: Cell) -> str | None:
+        """Return a time of day, which may follow a date."""
+        with suppress(InvalidValue):
+            if (moment := values.read_moment(cell, self._answers.date_order or "ymd")) is not None:
+                return moment.clock
+        return values.read_clock(cell)
 
     def _minutes_of(self, cells: Cells, start: Moment) -> float | None:
         seconds = self._number(cells, "duration", values.read_seconds)
@@ -424,6 +365,14 @@ def _cell(cells: Cells, name: Field) -> Cell:
 
 def _text(cells: Cells, name: Field) -> str:
     return sys.intern(text_of(_cell(cells, name))[:_TEXT_LENGTH])  # rows repeat the same texts
+
+
+def _client_of(cells: Cells) -> str:
+    """Return the name of the client of a row, else the address or identifier."""
+    first, last = _text(cells, "customer") or _text(cells, "firstName"), _text(cells, "lastName")
+    is_whole = _normalize(first).endswith(_normalize(last))  # of a full name, or without a last name
+    name = first if is_whole else f"{first} {last}".strip()
+    return name or _text(cells, "customerEmail") or _text(cells, "customerId")
 
 
 def _minute(clock: str) -> int:

@@ -10,7 +10,8 @@ from typing import IO
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.columns import MissingColumns
 from coaching_service.integrations.history_files.models import Format, Problem, Question
-from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
+from coaching_service.integrations.history_files.set_files import SetFile
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow
 from coaching_service.integrations.history_files.values import DateOrder
 
 MAX_PROBLEMS = 1_000
@@ -43,6 +44,7 @@ class Survey:
         exercises: How many sets each name of an exercise has.
         customers: How many rows each client has, by label; the empty one if there is no column.
         clients: What the file says about the client of each label.
+        name_heading: The heading of a column whose names may be of clients or of workouts.
         assisted: Names of exercises whose loads are help.
         problems: The first problems of rows; `problem_count`: how many there are.
     """
@@ -56,6 +58,7 @@ class Survey:
     exercises: Counter[str] = field(default_factory=Counter)
     customers: Counter[str] = field(default_factory=Counter)
     clients: dict[str, FileClient] = field(default_factory=dict)
+    name_heading: str | None = None
     assisted: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     problem_count: int = 0
@@ -147,6 +150,10 @@ def _read(file: IO[bytes], answers: Answers) -> tuple[Survey, _Reading]:
                 found.assisted.add(each.exercise_name)
         people.update({(each.customer, each.customer_id) for each in sets})
     _add_clients(found, people)
+    found.questions += source.questions
+    found.name_heading = source.name_heading
+    found.problems += source.left_out[: MAX_PROBLEMS - len(found.problems)]
+    found.problem_count += len(source.left_out)
     reading.missing = source.missing
     if source.dialect is not None:
         found.format, found.by_day = source.dialect.format, source.dialect.sessions_by_day

@@ -7,15 +7,16 @@ import csv
 import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from coaching_service.core.csv_rows import restore
-from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, require_safe
+from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, lacks_results, require_safe
 
 if TYPE_CHECKING:
+    from openpyxl.workbook import Workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from openpyxl.worksheet.worksheet import Worksheet
 
@@ -25,10 +26,12 @@ CountHeadings: TypeAlias = Callable[[Sequence[Cell]], int]
 
 MAX_ROWS = 200_000  # of a file, in all its sheets
 MAX_COLUMNS = 500
+UNSOLVED = "is a formula that was stored without its result: save the file with a spreadsheet program"
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
+_EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
 _DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -43,10 +46,14 @@ class UnreadableTable(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table that is not empty; `line` counts the lines of the file, or the rows of the sheet, from 1."""
+    """A row of a table that is not empty; `line` counts the lines of the file, or the rows of the sheet, from 1.
+
+    `unsolved` are the numbers of its cells with formulas that were stored without a result, from 0.
+    """
 
     line: int
     cells: tuple[Cell, ...]
+    unsolved: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -200,36 +207,61 @@ def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
     """Yield the visible sheets. Formulas have the values that were stored with them."""
     try:
         require_safe(file)
-        import openpyxl  # large, and not needed by processes that read no workbook
-
-        workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        with ExitStack() as stack:
+            workbook = _open_workbook(file, stack, has_results=True)
+            formulas = _open_workbook(file, stack, has_results=False) if lacks_results(file) else None
+            opened = stack.pop_all()
     except UnsafeWorkbook as error:
         raise UnreadableTable(str(error)) from None
     except Exception as error:  # of any type: a part of the archive is not as the library expects it
         raise UnreadableTable(_DAMAGED) from error
-    try:
-        for sheet in workbook.worksheets:
+    with opened:
+        for number, sheet in enumerate(workbook.worksheets):
             if sheet.sheet_state == "visible":
-                yield str(sheet.title), _rows_of_sheet(cast("Worksheet", sheet))
-    finally:
-        workbook.close()
+                other = None if formulas is None else cast("Worksheet", formulas.worksheets[number])
+                yield str(sheet.title), _rows_of_sheet(cast("Worksheet", sheet), other)
 
 
-def _rows_of_sheet(sheet: Worksheet) -> Iterator[Row]:
-    for line, values in enumerate(_values_of_sheet(sheet), start=1):
+def _open_workbook(file: IO[bytes], stack: ExitStack, *, has_results: bool) -> Workbook:
+    """Return a workbook with the results of its formulas, else with the formulas; the stack closes it."""
+    import openpyxl  # large, and not needed by processes that read no workbook
+
+    workbook = openpyxl.load_workbook(file, read_only=True, data_only=has_results)
+    stack.callback(workbook.close)
+    return workbook
+
+
+def _rows_of_sheet(sheet: Worksheet, formulas: Worksheet | None) -> Iterator[Row]:
+    for line, (values, unsolved) in enumerate(_values_of_sheet(sheet, formulas), start=1):
         if line > _MAX_SHEET_ROWS:
             raise UnreadableTable(_DAMAGED, line)
         cells = tuple(value.strip() or None if isinstance(value, str) else cast("Cell", value) for value in values)
         while cells and cells[-1] is None:
             cells = cells[:-1]
-        if cells:
-            yield Row(line, cells)
+        if cells or unsolved:
+            yield Row(line, cells, unsolved)
 
 
-def _values_of_sheet(sheet: Worksheet) -> Iterator[Sequence[object]]:
-    """Yield the values of all rows, whatever size the sheet says that it has."""
+def _values_of_sheet(
+    sheet: Worksheet, formulas: Worksheet | None
+) -> Iterator[tuple[Sequence[object], tuple[int, ...]]]:
+    """Yield the values of all rows, whatever size the sheet says that it has, and which formulas lack their results.
+
+    `formulas` is the sheet with formulas in place of results; None if no formula lacks its result.
+    """
     try:
         cast("ReadOnlyWorksheet", sheet).reset_dimensions()
-        yield from sheet.iter_rows(values_only=True)
+        if formulas is None:
+            for values in sheet.iter_rows(values_only=True):
+                yield values, ()
+            return
+        cast("ReadOnlyWorksheet", formulas).reset_dimensions()
+        for cells, written in zip(sheet.iter_rows(), formulas.iter_rows(values_only=True), strict=True):
+            unsolved = (
+                number
+                for number, (cell, formula) in enumerate(zip(cells, written, strict=True))
+                if cell.value is None and formula is not None and cell.data_type != _EMPTY_RESULT
+            )
+            yield [cell.value for cell in cells], tuple(unsolved)
     except Exception as error:  # of any type, as when the workbook is opened
         raise UnreadableTable(_DAMAGED) from error

@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+
+from marshmallow import ValidationError
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import Email
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.survey import FileClient
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
@@ -18,6 +22,7 @@ from coaching_service.people.customers.full_names import distinct_names, full_na
 from coaching_service.people.customers.models import CustomerIdentity, NewCustomer
 
 _NEAREST = 3
+_EMAIL = Email()
 
 
 class KnownClients:
@@ -26,23 +31,25 @@ class KnownClients:
     def __init__(self, clients: Sequence[CustomerIdentity]) -> None:
         self._by_key: defaultdict[str, set[ObjectId]] = defaultdict(set)
         self._labels = distinct_names(clients)
-        self._by_id = {str(client["_id"]): client["_id"] for client in clients}
+        self._by_identifier: defaultdict[str, set[ObjectId]] = defaultdict(set)
         self._by_name: defaultdict[str, list[ObjectId]] = defaultdict(list)
         for client in clients:
             full_name = customers.full_name(client)
             self._by_name[full_name_key(client)].append(client["_id"])
             surname_first = f"{client['surname'] or ''}, {client['name']}"
-            for text in (full_name, surname_first, client["email"], client.get("externalId"), str(client["_id"])):
-                if text:
-                    self._by_key[normalize(text)].add(client["_id"])
+            identifiers = (client["email"], client.get("externalId"), str(client["_id"]))
+            for text in filter(None, identifiers):
+                self._by_identifier[normalize(text)].add(client["_id"])
+            for text in filter(None, (full_name, surname_first, *identifiers)):
+                self._by_key[normalize(text)].add(client["_id"])
 
     def candidates(self, client: FileClient) -> set[ObjectId]:
         """Return the known clients that a client in a file may be: by identifier, else by a name that no other has.
 
-        The name may also be an address or an identifier.
+        An identifier may be an address, and the name may also be both.
         """
-        if (known := self._by_id.get(client.id)) is not None:
-            return {known}
+        if known := self._by_identifier.get(normalize(client.id)):
+            return known
         return self._by_key.get(normalize(client.name), set()) if client.is_alone else set()
 
     def find(self, client: FileClient) -> ObjectId | None:
@@ -104,13 +111,16 @@ async def create(ctx: Context, clients: Sequence[FileClient]) -> dict[str, Objec
     left = list(clients)
     while left:  # a batch refuses clients of the same name
         by_name = {normalize(client.name): client for client in reversed(left)}
-        saved = await batch.save_many(ctx, [_new_client(client.name) for client in by_name.values()])
+        saved = await batch.save_many(ctx, [_new_client(client) for client in by_name.values()])
         for client, result in zip(by_name.values(), saved["results"], strict=True):
             created[client.label] = result["_id"]
         left = [client for client in left if client.label not in created]
     return created
 
 
-def _new_client(name: str) -> NewCustomer:
-    first, _, last = name.rpartition(" ")
-    return {"name": first or last, "surname": last if first else None, "sendInvitation": False}
+def _new_client(client: FileClient) -> NewCustomer:
+    first, _, last = client.name.rpartition(" ")
+    new: NewCustomer = {"name": first or last, "surname": last if first else None, "sendInvitation": False}
+    with suppress(ValidationError):  # another identifier
+        new["email"] = _EMAIL.deserialize(client.id)
+    return new

@@ -10,6 +10,7 @@ from typing import IO
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files.columns import ask_for_field
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.survey import FileClient, Survey, survey
 from coaching_service.integrations.history_import import _clients
@@ -18,6 +19,8 @@ from coaching_service.integrations.history_import.models import StoredAnswers
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import CREATE, NameAnswer, ResolvedNames
 from coaching_service.people.customers import service as customers
+
+_NAME_LABELS = {"customer": "Names of clients", "workout": "Names of workouts"}
 
 
 @dataclass(frozen=True)
@@ -64,14 +67,18 @@ async def _decide_customers(
     if (customer_id := answers["customerId"]) is not None:
         await customers.get_visible(ctx, customer_id)
         known = await _clients.load(ctx, only=customer_id if is_own else None)
-        meant = {}
+        meant: dict[str, ObjectId | None] = {}
+        is_anyone_known = len(named) < 2
         for client in named:
             answer = sent.get(normalize(client.label))
             candidates = known.candidates(client) if answer is None else {answer}
+            is_anyone_known |= bool(candidates)
             # The only one who is named may have another name here, but not that of another client.
             is_meant = customer_id in candidates or (not candidates and len(named) == 1 and not is_own)
             meant[client.label] = customer_id if is_meant else None
-        return {"": customer_id} | meant, []
+        is_unclear = found.name_heading is not None and not is_anyone_known
+        asked = [ask_for_field(found.name_heading or "", _NAME_LABELS)] if is_unclear else []
+        return {"": customer_id} | meant, asked
     if list(found.customers) == [""]:
         return {"": None}, [_clients.ASK_FOR_CLIENT]
     decisions, questions = _clients.decide(named, await _clients.load(ctx), sent)

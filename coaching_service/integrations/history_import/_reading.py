@@ -13,7 +13,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
-from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
+from coaching_service.integrations.history_files.set_files import SetFile
+from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, FileClient
 from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import IO, Any, cast
 
 from coaching_service.integrations.history_files import rosters
-from coaching_service.integrations.history_files.set_rows import SetFile, UnknownFormat
+from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, read_tables
 from coaching_service.integrations.history_import.answers import reading_answers
 from coaching_service.integrations.history_import.models import StoredAnswers

@@ -49,9 +49,13 @@ _OPTIONS = {
 
 
 class ShownQuestion(TypedDict):
-    """A question with the field of the form that answers it; `named`: the name that it is about."""
+    """A question with the field of the form that answers it; `named`: the name that it is about.
+
+    `isOfColumn`: it asks for the field of a column, not for the column of a field.
+    """
 
     field: str
+    isOfColumn: bool
     named: str
     message: str
     options: list[tuple[str, str]]
@@ -200,11 +204,13 @@ def _facts(result: HistoryResult) -> list[tuple[str, int]]:
 def _question(question: Question, number: int) -> ShownQuestion:
     named = question.get("name", "")
     if question["code"] == "CUSTOMER" and not named:  # the page has the clients
-        return {"field": "customerId", "named": "", "message": "Whose history is it?", "options": []}
+        message = "Whose history is it?"
+        return {"field": "customerId", "isOfColumn": False, "named": "", "message": message, "options": []}
     words = {} if question["code"] == "COLUMN" else _OPTIONS
     labels = question.get("labels") or [words.get(each, each) for each in question["options"]]
     return {
         "field": _FIELDS.get(question["code"], f"{_NAMED.get(question['code'])}.{number}"),
+        "isOfColumn": question["code"] == "COLUMN" and "labels" in question,
         "named": named,
         "message": question["message"],
         "options": list(zip(question["options"], labels, strict=True)),

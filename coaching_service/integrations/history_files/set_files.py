@@ -1,0 +1,153 @@
+"""Files of done sets: which of their tables are read, and how."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from coaching_service.integrations.history_files._dialects import (
+    DIALECTS,
+    Dialect,
+    count_headings,
+    date_order_of,
+    nearest,
+    recognise,
+)
+from coaching_service.integrations.history_files._headings import words_of
+from coaching_service.integrations.history_files._interpretation import SAMPLE_ROWS, find_names, interpret, needs_values
+from coaching_service.integrations.history_files.columns import (
+    MissingColumns,
+    find_missing,
+    find_unused,
+    is_near,
+    renamed,
+    sets_dialect,
+)
+from coaching_service.integrations.history_files.models import Problem, Question
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, RowReader
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+
+MAX_SETS = 500_000  # of a file, all in memory while it is imported
+
+
+class UnknownFormat(UnreadableTable):
+    """The headings of a file fit no format."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How a table is read: its headings as the dialect reads them, and what is wrong with its columns."""
+
+    dialect: Dialect
+    headings: list[str]
+    rows: Iterator[Row]
+    missing: MissingColumns | None
+    problems: list[Problem]
+    questions: list[Question]
+
+
+@dataclass
+class SetFile:
+    """A file of done sets.
+
+    Attributes:
+        missing: The columns that the first table lacks that does.
+        questions: What the values of columns leave open.
+        name_heading: The heading of a column whose names may be of clients or of workouts.
+        left_out: A problem for each sheet that has no table of sets, if another one has.
+    """
+
+    file: IO[bytes]
+    answers: Answers
+    dialect: Dialect | None = None
+    missing: MissingColumns | None = None
+    questions: list[Question] = field(default_factory=list)
+    name_heading: str | None = None
+    left_out: list[Problem] = field(default_factory=list)
+    _rows: int = 0
+    _sets: int = 0
+
+    def rows(self) -> Iterator[FileRow]:
+        """Yield the rows, from the first; without sets if columns are missing.
+
+        Sheets without a table of sets are left out if another one has one. Raises UnreadableTable and UnknownFormat.
+        """
+        self._rows = self._sets = 0
+        for takes_any in (False, True):
+            self.left_out = []
+            self.file.seek(0)
+            for table in read_tables(self.file, self._count_headings):
+                layout = self._layout_of(table, takes_any=takes_any)
+                if layout is None:
+                    self.left_out.append(_left_out(table))
+                    continue
+                self.dialect = self.dialect or layout.dialect
+                self.missing = self.missing or layout.missing
+                self.questions += [each for each in layout.questions if each not in self.questions]
+                yield from self._rows_of(layout)
+            if self.dialect is not None:
+                return
+        raise UnreadableTable("has no rows")
+
+    def _rows_of(self, layout: _Layout) -> Iterator[FileRow]:
+        problems = layout.problems
+        lacking = () if layout.missing is None else layout.missing.fields
+        order = self.answers.date_order or date_order_of(layout.dialect, layout.headings)
+        answers = replace(self.answers, date_order=order)
+        for row in layout.rows:
+            self._rows += 1
+            read = RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
+            self._sets += len(read.sets)
+            if self._sets > MAX_SETS:
+                raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
+            yield replace(read, problems=[*problems, *read.problems]) if problems else read
+            problems = []
+
+    def _count_headings(self, cells: Sequence[Cell]) -> int:
+        return count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
+
+    def _layout_of(self, table: Table, *, takes_any: bool) -> _Layout | None:
+        """Return how a table is read; None if it has no sets, but another one may have them."""
+        headings = [renamed(heading, self.answers.columns) for heading in table.headings]
+        first = list(itertools.islice(table.rows, 1))
+        dialect = self._dialect_of(headings, () if not first else first[0].cells)
+        if dialect is None:
+            if takes_any and any(table.headings):
+                raise _unknown_format(table.headings)
+            return None
+        if not takes_any and dialect.count_marks(words_of(headings)) < len(dialect.marks) - 1:
+            return None
+        sample = [*first, *itertools.islice(table.rows, SAMPLE_ROWS if needs_values(dialect, headings) else 0)]
+        read, questions = interpret(dialect, headings, sample)
+        self.name_heading = self.name_heading or find_names(dialect, headings, read)
+        missing = find_missing(dialect, table.headings, read)
+        unused = find_unused(dialect, table.headings, read, self.answers.columns, table.line)
+        problems = unused if missing is None else []  # one of them has what is missing
+        return _Layout(dialect, read, itertools.chain(sample, table.rows), missing, problems, questions)
+
+    def _dialect_of(self, headings: Sequence[str], first: Sequence[Cell]) -> Dialect | None:
+        if self.answers.format is not None:
+            return next((each for each in DIALECTS if each.format == self.answers.format), None)
+        dialect = recognise(headings, first)
+        return sets_dialect() if dialect is None and is_near(headings) else dialect
+
+
+def _unknown_format(headings: Sequence[str]) -> UnknownFormat:
+    near = nearest(headings)
+    lacking = [group[0] for group in near.marks if not set(group) & words_of(headings)]
+    return UnknownFormat(
+        f"has headings that fit no format: {', '.join(filter(None, headings))[:300]}. The nearest is "
+        f"{near.format}, which needs: {', '.join(lacking)}"
+    )
+
+
+def _left_out(table: Table) -> Problem:
+    return {
+        "entry": table.name or f"line {table.line}",
+        "line": table.line,
+        "field": table.name[:100] or None,
+        "code": "UNKNOWN_SHEET",
+        "message": "is a sheet without a table of sets and is left out",
+    }

@@ -1,0 +1,194 @@
+"""Workbooks of other tools: formulas without results, and sheets without a table."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Sequence
+from datetime import date
+
+import openpyxl
+import pytest
+
+from coaching_service.integrations.history_files.models import Format
+from coaching_service.integrations.history_files.programs import read_program
+from coaching_service.integrations.history_files.rosters import read_roster
+from coaching_service.integrations.history_files.set_files import UnknownFormat
+from coaching_service.integrations.history_files.set_rows import Answers
+from coaching_service.integrations.history_files.survey import Survey, survey
+from tests.integrations.test_history_import import workouts
+from tests.support.client import CoachClient
+from tests.support.transfer import import_file
+
+SETS = ("Date", "Client", "Exercise", "Reps", "Weight (kg)")
+DAY = date(2026, 6, 1)
+
+
+def workbook(**sheets: Sequence[tuple[object, ...]]) -> bytes:
+    """A workbook with these sheets."""
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    assert book.active is not None
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    book.save(out)
+    return out.getvalue()
+
+
+def with_results(content: bytes, stored: bytes) -> bytes:
+    """A workbook in which the cells of formulas have another content than an empty result."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            part = source.read(name)
+            if name.startswith("xl/worksheets/"):
+                part, count = re.subn(rb"<c (r=\"\w+\")><f>([^<]*)</f><v ?/?>(</v>)?</c>", stored, part)
+                assert count
+            target.writestr(name, part)
+    return out.getvalue()
+
+
+def read(content: bytes, answers: Answers | None = None) -> Survey:
+    """What a workbook has."""
+    return survey(io.BytesIO(content), answers or Answers())
+
+
+def problems(found: Survey) -> list[tuple[int, str | None, str]]:
+    """Where the problems of a file are."""
+    return [(each["line"], each["field"], each["code"]) for each in found.problems]
+
+
+def test_formulas_without_results_are_reported() -> None:
+    rows: list[tuple[object, ...]] = [
+        SETS,
+        (DAY, "Ana", "Squat", 5, "=50+50"),
+        (DAY, "Ana", "Squat", "=2+3", 100),
+        (DAY, "Ana", '="Sq"&"uat"', 5, 100),
+        (DAY, '="A"&"na"', "Squat", 5, 100),
+        ("=TODAY()", "Ana", "Squat", 5, 100),
+        (DAY, "Ana", "Squat", "=2+3", None),
+        ("=A2", "=B2", "=C2", "=D2", "=E2"),
+    ]
+    found = read(workbook(Log=rows))
+    assert (found.rows, found.reported) == (7, 5)
+    assert problems(found) == [
+        (2, "load", "VALUE_LEFT_OUT"),
+        (3, "reps", "VALUE_LEFT_OUT"),
+        (4, "exercise", "REQUIRED"),
+        (5, "customer", "REQUIRED"),
+        (6, "date", "REQUIRED"),
+        (7, "reps", "VALUE_LEFT_OUT"),
+        (7, None, "NOT_A_SET"),
+        (8, "date", "REQUIRED"),
+        (8, "customer", "REQUIRED"),
+        (8, "exercise", "REQUIRED"),
+        (8, "reps", "VALUE_LEFT_OUT"),
+        (8, "load", "VALUE_LEFT_OUT"),
+    ]
+    assert "formula" in found.problems[0]["message"]
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [rb"<c \1><f>\2</f><v>5</v></c>", rb'<c \1 t="str"><f>\2</f><v></v></c>', rb'<c \1 t="str"><f>\2</f><v/></c>'],
+    ids=["number", "empty text", "empty element"],
+)
+def test_formulas_with_results_are_not(stored: bytes) -> None:
+    content = with_results(workbook(Log=[SETS, (DAY, "Ana", "Squat", 5, "=2+3")]), stored)
+    found = read(content)
+    assert (found.rows, found.reported, found.problems) == (1, 0, [])
+
+
+def test_formulas_without_results_in_other_files() -> None:
+    without = with_results(workbook(Log=[SETS, (DAY, "Ana", "Squat", 5, "=2+3")]), rb"<c \1><f>\2</f></c>")
+    assert problems(read(without)) == [(2, "load", "VALUE_LEFT_OUT")]
+    roster = read_roster(io.BytesIO(workbook(Clients=[("Name", "Email"), ("Ana", '="a"&"@b.c"')])))
+    assert [each["field"] for each in roster.rows[0].left_out] == ["email"]
+
+
+def test_formulas_without_results_in_a_program() -> None:
+    rows: list[tuple[object, ...]] = [
+        ("Week", "Day", "Exercise", "Sets", "Reps"),
+        (1, 1, "Squat", 3, "=2+3"),
+        (None, None, "=C2", 3, 5),
+        (None, None, None, 1, 8),
+        (None, None, "Bench", 3, 5),
+        (None, "=B2+1", "Row", 3, 5),
+        (None, None, "Curl", 3, 5),
+        (None, 3, "Dip", 3, 5),
+        ("=A2+1", 1, "Press", 3, 5),
+        (None, 2, "Lunge", 3, 5),
+    ]
+    sheet = read_program(io.BytesIO(workbook(Plan=rows)), "kg")
+    assert [(day.day, [each.name for each in day.exercises]) for day in sheet.days] == [
+        (1, ["Squat", "Bench"]),
+        (3, ["Dip"]),
+    ]
+    assert [len(each.sets) for each in sheet.days[0].exercises] == [3, 3]
+    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [
+        (2, "reps", "VALUE_LEFT_OUT"),
+        (3, "exercise", "REQUIRED"),
+        (4, "exercise", "REQUIRED"),
+        (6, "day", "REQUIRED"),
+        (7, "day", "REQUIRED"),
+        (9, "week", "REQUIRED"),
+        (10, "week", "REQUIRED"),
+    ]
+
+
+async def test_a_formula_without_a_result_is_a_problem_of_the_import(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    content = workbook(Log=[SETS, (DAY, None, "Squat", 5, "=2+3"), (DAY, '="B"&"o"', "Squat", 5, 100)])
+    job = await import_file(coach, content, name="log.xlsx", customerId=ana["_id"])
+    assert (job["result"]["rows"], job["result"]["imported"], job["result"]["reported"]) == (2, 1, 1)
+    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
+        (2, "load", "VALUE_LEFT_OUT"),
+        (3, "customer", "REQUIRED"),
+    ]
+    assert len(await workouts(coach, ana)) == 1
+
+
+COVERS: list[list[tuple[object, ...]]] = [
+    [("My log",)],
+    [("My log",), ("Made by", "Ana"), ("Since", 2024)],
+    [("Date", "2026-06-01"), ("Pages", 2)],
+]
+
+
+@pytest.mark.parametrize("cover", COVERS)
+@pytest.mark.parametrize("form", [None, "sets"])
+def test_sheets_without_a_table_of_sets_are_left_out(cover: list[tuple[object, ...]], form: Format | None) -> None:
+    log = [SETS, (DAY, "Ana", "Squat", 5, 100)]
+    for content in (workbook(Cover=cover, Log=log), workbook(Log=log, Cover=cover)):
+        found = read(content, Answers(format=form))
+        assert (found.format, found.rows, found.reported, found.questions) == ("sets", 1, 0, [])
+        assert [(each["entry"], each["code"]) for each in found.problems] == [("Cover", "UNKNOWN_SHEET")]
+
+
+def test_a_workbook_without_any_table_of_sets_is_refused() -> None:
+    with pytest.raises(UnknownFormat) as raised:
+        read(workbook(Cover=[("My log",)], More=[("Weather", "Mood"), ("rain", "good")]))
+    assert "My log" in raised.value.message
+
+
+def test_sheets_without_a_table_of_a_program_or_of_clients() -> None:
+    plan = [("Day", "Exercise", "Sets", "Reps"), (1, "Squat", 3, 5)]
+    sheet = read_program(io.BytesIO(workbook(Cover=[("My plan",)], Plan=plan)), "kg")
+    assert [day.day for day in sheet.days] == [1]
+    roster = read_roster(io.BytesIO(workbook(Cover=[("My clients",)], List=[("Name", "Email"), ("Ana", "a@b.c")])))
+    assert [row.details["name"] for row in roster.rows] == ["Ana"]
+
+
+async def test_a_workbook_with_a_cover_is_imported(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    content = workbook(Cover=[("My log",)], Log=[SETS, (DAY, "Ana", "Squat", 5, 100)])
+    job = await import_file(coach, content, name="log.xlsx")
+    assert (job["status"], job["result"]["imported"]) == ("done", 1)
+    assert [(each["entry"], each["code"]) for each in job["errors"]] == [("Cover", "UNKNOWN_SHEET")]
+    assert len(await workouts(coach, ana)) == 1
+    clients = workbook(Cover=[("My clients",)], List=[("Name", "Email"), ("Bo", "bo@example.com")])
+    job = await import_file(coach, clients, name="clients.xlsx")
+    assert (job["result"]["format"], job["result"]["imported"]) == ("customers", 1)
