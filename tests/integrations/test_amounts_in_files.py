@@ -8,6 +8,7 @@ from datetime import UTC, datetime, time, timedelta
 import pytest
 
 from coaching_service.core.dates import local_date
+from coaching_service.core.validation import TEXT_LENGTH
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import survey
@@ -155,3 +156,25 @@ async def test_days_that_are_still_to_come_are_reported(coach: CoachClient) -> N
     assert (result["rows"], result["imported"], result["reported"]) == (3, 1, 2)
     assert (result["created"]["sessions"], result["to"]) == (1, str(today))
     assert [block["date"] for block in await workouts(coach, ana)] == [str(today)]
+
+
+@pytest.mark.parametrize("reps", ["10/12/2026", "12-Oct", "Oct-12", "2026-12-10"])
+def test_repetitions_that_a_spreadsheet_has_made_a_date_are_reported(reps: str) -> None:
+    content = f"{SETS}2025-01-06,Squat,{reps},,60\n"
+    assert [(each.reps, each.load) for each in sets(content)] == [(None, 60)]
+    assert problems(content) == [("reps", "VALUE_LEFT_OUT")]
+
+
+async def test_texts_that_are_cut_are_reported(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    note, more = "n" * (TEXT_LENGTH + 1), "m" * (TEXT_LENGTH // 2 + 1)
+    content = (
+        "Date,Workout,Exercise,Reps,Notes,Workout notes\n"
+        f"2025-01-06,A,Squat,5,{note},\n2025-01-06,A,{'Sled ' * 600},5,{more},\n"
+        f"2025-01-07,{'B' * 300},Squat,5,{more},{more}\n2025-01-07,{'B' * 300},Squat,4,{more[:-1]}o,{more[:-1]}o\n"
+    )
+    job = await import_file(coach, content.encode(), name="sets.csv", customerId=ana["_id"])
+    found = sorted((each["line"], each["field"]) for each in job["errors"])
+    assert found == [(2, "notes"), (3, "exercise"), (4, "notes"), (4, "workout"), (4, "workoutNotes"), (5, "workout")]
+    assert {each["code"] for each in job["errors"]} == {"VALUE_LEFT_OUT"}
+    assert job["result"]["imported"] == 4

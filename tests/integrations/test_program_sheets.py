@@ -311,3 +311,36 @@ def test_days_that_no_program_has_are_problems() -> None:
         (4, "day", "OUT_OF_RANGE"),
     ]
     assert [day.day for day in read_workbook(("99999", [["Exercise", "Reps"], ["Squat", 5]])).days] == [1]
+
+
+@pytest.mark.parametrize(
+    ("cells", "sets", "problems"),
+    [
+        ({"Load": "60", "%": "70"}, "Squat: 3x5 @60kg", ["percent"]),
+        ({"Load": "RPE 8", "RPE": "9"}, "Squat: 3x5 RPE8", ["rpe"]),
+        ({"Load": "70%", "%": "70"}, "Squat: 3x5 @70%", []),
+        ({"Sets": "3x5 @60kg", "Load": "65", "Reps": "5"}, "Squat: 3x5 @60kg", ["load"]),
+        ({"Sets": "3x5 @60kg", "Load": "60 kg", "Reps": ""}, "Squat: 3x5 @60kg", []),
+        ({"Sets": "3x5", "%": "70", "Reps": "8"}, "Squat: 3x5 @70%", ["reps"]),
+        ({"Reps": "10/12/2026"}, "Squat: 3x?", ["reps"]),
+        ({"Reps": "2026-12-10"}, "Squat: 3x?", ["reps"]),
+        ({"Reps": "12-Oct"}, "Squat: 3x?", ["reps"]),
+        ({"Reps": "12/10/8"}, "Squat: 1x12, 1x10, 1x8", []),
+    ],
+)
+def test_what_two_cells_of_a_row_say_differently_and_made_dates_are_reported(
+    cells: dict[str, str], sets: str, problems: list[str]
+) -> None:
+    row = {"Sets": "3", "Reps": "5", "Load": "", "%": "", "RPE": ""} | cells
+    sheet = read(f"Exercise;{';'.join(row)}\nSquat;{';'.join(row.values())}\n")
+    assert texts(sheet)[0][2] == [sets]
+    assert [(each["field"], each["code"]) for each in sheet.problems] == [(name, "VALUE_LEFT_OUT") for name in problems]
+    assert len(sheet.days[0].exercises[0].notes) == len(problems)
+
+
+def test_texts_of_a_program_that_are_cut_are_reported() -> None:
+    rows = f"1,{'S' * 300},3,5,{'n' * 3_000}\n,,1,5,{'m' * 3_000}\n{'D' * 300},Row,3,5,{'n' * 6_000}\n"
+    sheet = read(f"Day,Exercise,Sets,Reps,Notes\n{rows}")
+    found = sorted((each["line"], each["field"] or "", each["code"]) for each in sheet.problems)
+    code = "VALUE_LEFT_OUT"
+    assert found == [(2, "exercise", code), (2, "notes", code), (4, "day", code), (4, "notes", code)]

@@ -22,7 +22,7 @@ _METERS: tuple[Unit, ...] = ("km", "mi", "m", "yd")
 def expand(cells: Mapping[Field, tuple[Cell, Unit | None]]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
     """Yield the sets of a row: `5/5/4` are three, `30s` is a time and `400 m` a distance in their own columns."""
     cell = cells.get("reps", (None, None))[0]
-    if isinstance(cell, str) and SEVERAL_SETS.fullmatch(cell.strip()):
+    if isinstance(cell, str) and SEVERAL_SETS.fullmatch(cell.strip()) and not values.is_made_date(cell):
         for count in cell.split("/"):
             yield {**cells, "sets": (None, None), "reps": (count.strip(), None)}
         return
@@ -34,7 +34,9 @@ def expand(cells: Mapping[Field, tuple[Cell, Unit | None]]) -> Iterator[dict[Fie
 
 
 def read_repetitions(cell: Cell) -> float | None:
-    """Return a number of repetitions. Raises InvalidValue for a time, a distance and a load."""
+    """Return a number of repetitions. Raises InvalidValue for a time, distance, load and date."""
+    if isinstance(cell, str) and values.is_made_date(cell):
+        raise InvalidValue("is a date, as a spreadsheet has made it of numbers")
     quantity = values.read_quantity(cell)
     is_other = quantity is not None and quantity.unit and (_column_of(cell) != "reps" or _is_load(quantity.unit))
     if is_other:

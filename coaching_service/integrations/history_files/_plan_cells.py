@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Literal
@@ -41,6 +42,7 @@ _MINUTES_WORD = re.compile(r"\s*(?:mins?|minutes|minutos)\b\.?", re.IGNORECASE)
 _METERS_WORD = re.compile(r"\s*(?:meters|metres|metros|mts?)\b\.?", re.IGNORECASE)
 _MINUTES_UP_TO = 10  # a rest of 2 is two minutes, one of 90 is seconds
 _LONGEST_TEMPO = 20
+_AMOUNTS = ("minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds", "plannedMeters", "isAmrap")
 
 
 @dataclass
@@ -67,7 +69,8 @@ def read_sets(cells: PlanCells, load_unit: str) -> ReadSets:
             read.left_out["sets"] = error.problem
     if not read.sets:
         read.sets = _sets_of_columns(cells, load_unit, read)
-    elif not any("load" in each for each in read.sets):
+    else:
+        _check_reps(cells, load_unit, read)
         _add_load(cells, load_unit, read)
     for name, read_cell in _EXTRAS.items():
         try:
@@ -78,13 +81,35 @@ def read_sets(cells: PlanCells, load_unit: str) -> ReadSets:
         for each in read.sets if value is not None else ():
             if each[name] is None:
                 each[name] = value
+            elif each[name] != value:
+                read.left_out[name] = "is left out, as another cell of the row has another one"
     return read
+
+
+def _check_reps(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
+    """Report repetitions that differ from those in the cell of sets."""
+    reps = _reps_of(cells.get("reps", (None, None))[0])
+    if not reps:
+        return
+    with suppress(SetTextError):
+        (planned,) = parse_planned(f"1x{reps}", load_unit)
+        if all(_amounts_of(each) == _amounts_of(planned) for each in read.sets):
+            return
+    read.left_out["reps"] = "is left out, as the cell of sets has the repetitions"
+
+
+def _amounts_of(planned: PlannedSet) -> list[object]:
+    return [planned.get(name) for name in _AMOUNTS]
 
 
 def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets) -> list[PlannedSet]:
     """Return the sets of a number of sets and their repetitions, times or distances."""
     count = _read_count(cells, read)
-    reps = _reps_of(cells.get("reps", (None, None))[0])
+    cell = cells.get("reps", (None, None))[0]
+    if isinstance(cell, str) and values.is_made_date(cell):
+        read.left_out["reps"] = "is a date, as a spreadsheet has made it of numbers"
+        cell = None
+    reps = _reps_of(cell)
     groups = [f"1x{each}" for each in re.split(r"\s*[,;/]\s*", reps)] if _LIST.fullmatch(reps) else None
     if groups is not None and count not in (None, len(groups)):
         read.left_out["sets"] = f"does not fit the {len(groups)} numbers of repetitions"
@@ -136,12 +161,33 @@ def _add_load(cells: PlanCells, load_unit: str, read: ReadSets) -> None:
         read.left_out["percent" if load.endswith("%") else "load"] = error.problem
         return
     for each in read.sets:
+        if _has_load(each):
+            if (each.get("load"), each.get("loadPercent")) != (priced.get("load"), priced.get("loadPercent")):
+                read.left_out["load" if _text(cells, "load") else "percent"] = (
+                    "is left out, as the cell of sets has a load"
+                )
+            continue
         each["type"] = _WITH_LOAD.get(each["type"], each["type"])
         each["load"], each["loadPercent"] = priced.get("load"), priced.get("loadPercent")
 
 
+def _has_load(planned: PlannedSet) -> bool:
+    return planned.get("load") is not None or planned.get("loadPercent") is not None
+
+
 def _load_text(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
-    """Return the load of a row in the grammar of sets, such as `60kg` or `70%`; None without one."""
+    """Return the load of a row in the grammar of sets, such as `60kg` or `70%`; None without one.
+
+    A percentage beside a load is reported: a set is planned with one of them.
+    """
+    load = _load_of_column(cells, load_unit, read)
+    percent = _percent_text(cells.get("percent", (None, None))[0], read)
+    if load is not None and percent not in (None, load):
+        read.left_out["percent"] = "is left out, as the row has a load"
+    return load or percent
+
+
+def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
     cell, heading_unit = cells.get("load", (None, None))
     text = text_of(cell)
     if percent := _PERCENT.fullmatch(text):
@@ -159,7 +205,7 @@ def _load_text(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
             read.left_out["load"] = "is no load (60, 60 kg, 135 lbs or 70%)"
         elif quantity.amount:
             return f"{quantity.amount:.10g}{unit}"
-    return _percent_text(cells.get("percent", (None, None))[0], read)
+    return None
 
 
 def _percent_text(cell: Cell, read: ReadSets) -> str | None:

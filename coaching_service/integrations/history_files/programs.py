@@ -106,6 +106,7 @@ def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
         reader.read(table)
     if not reader.has_exercises:
         raise UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
+    reader.report_long_notes()
     days = sorted(reader.days.values(), key=lambda day: day.day)
     if not any(day.exercises for day in days):
         raise UnreadableTable("has no rows with exercises")
@@ -216,6 +217,15 @@ class _Reader:
             self._report(row, self._unsolved[0], "is in a row above that is left out", code="REQUIRED")
         return not self._unsolved
 
+    def report_long_notes(self) -> None:
+        """Report the exercises whose notes, from several rows, are longer than are stored."""
+        for exercise in (each for day in self.days.values() for each in day.exercises):
+            if len("\n".join(dict.fromkeys(exercise.notes))) > _NOTE_LENGTH:
+                message = f"are cut: they have more than {_NOTE_LENGTH:,} characters"
+                line, code = exercise.line, "VALUE_LEFT_OUT"
+                entry = f"line {line}"
+                self.problems.append({"entry": entry, "line": line, "field": "notes", "code": code, "message": message})
+
     def _begin_week(self, row: Row, text: str) -> None:
         week = week_in(text) or week_in(f"week {text}")
         if week is None:
@@ -227,6 +237,8 @@ class _Reader:
         """Begin the day of a row; if no program has it, its rows are left out."""
         try:
             self._begin_day(day, day)
+            if len(day) > _NAME_LENGTH:
+                self._report(row, "day", f"is cut: it has more than {_NAME_LENGTH} characters")
         except UnknownDay:
             self._is_day_unknown = True
             message = f"is not a day from 1 to {LAST_DAY:,}, and what is on it is left out: {day[:50]}"
@@ -258,6 +270,8 @@ class _Reader:
             self._begin_day("1", "")
         current = cast("PlannedDay", self._current)
         current.is_rest = False
+        if len(name) > _NAME_LENGTH:
+            self._report(row, "exercise", f"is cut: it has more than {_NAME_LENGTH} characters")
         exercise = PlannedExercise(row.line, " ".join(name.split())[:_NAME_LENGTH], superset)
         if label and not found and not label.isdigit():
             exercise.notes.append(label)
@@ -268,7 +282,7 @@ class _Reader:
             raise UnreadableTable(f"has more than {most}", row.line)
 
     def _add_note(self, cells: Mapping[Column, tuple[Cell, Unit | None]]) -> None:
-        note = _text(cells, "notes")[:_NOTE_LENGTH]
+        note = _text(cells, "notes")
         if note and self._current is not None and self._current.exercises:
             self._current.exercises[-1].notes.append(note)
 
@@ -284,7 +298,7 @@ class _Reader:
         if len(exercise.sets) > _MAX_SETS:
             raise UnreadableTable(f"has more than {_MAX_SETS} sets of an exercise", row.line)
         for name, message in read.left_out.items():
-            text = str(plan[name][0])[:200]
+            text = str(plan[name][0])
             exercise.notes.append(f"{name.capitalize()}: {text}")
             self._report(row, name, f"{message}. It is in the instructions: {text[:50]}")
 

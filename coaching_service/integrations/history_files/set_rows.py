@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from coaching_service.core.text import normalize
+from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._amounts import read_repetitions, seconds_in_unit
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, Cells, Dialect, cells_of
@@ -36,11 +37,18 @@ _MOST = {
 }
 _MOST_SETS_OF_A_ROW = 50
 _NEEDED: tuple[Field, ...] = ("date", "exercise", *CLIENT_FIELDS)  # for a row to be stored where it belongs
+# How many characters of a text are stored.
+_LONGEST: Mapping[Field, int] = {
+    "exercise": NAME_LENGTH,
+    "workout": NAME_LENGTH,
+    "superset": NAME_LENGTH,
+    "notes": TEXT_LENGTH,
+    "workoutNotes": TEXT_LENGTH,
+}
 _FIRST_YEAR = 1950
 _ANY_DAY = date(_FIRST_YEAR, 1, 1)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
 _OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT")
-_TEXT_LENGTH = 5_000
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
 
@@ -179,6 +187,9 @@ class RowReader:
             return []
         if left_out := _text(cells, "leftOut"):
             self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
+        for name, most in _LONGEST.items():
+            if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
+                self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
         load, load_unit = self._load_of(cells)
         row = SetRow(
             row=self._row_number,
@@ -364,7 +375,7 @@ def _cell(cells: Cells, name: Field) -> Cell:
 
 
 def _text(cells: Cells, name: Field) -> str:
-    return sys.intern(text_of(_cell(cells, name))[:_TEXT_LENGTH])  # rows repeat the same texts
+    return sys.intern(text_of(_cell(cells, name))[:TEXT_LENGTH])  # rows repeat the same texts
 
 
 def _client_of(cells: Cells) -> str:

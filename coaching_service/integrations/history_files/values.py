@@ -51,6 +51,7 @@ _UNITS = re.compile(
     r"(?:(?P<seconds>\d+(?:[.,]\d+)?)\s*(?:s|sec|secs|second|seconds|seg|segs|segundos|sek|sekunden|\"))?",
     re.IGNORECASE,
 )
+_DAY_AND_MONTH = re.compile(r"\d{1,2}[-/](?P<after>[^\W\d]+)\.?|(?P<before>[^\W\d]+)\.?[-/]\d{1,2}")
 _SERIAL_DATES = (10_000, 80_000)  # 1927 to 2119, in days of Excel
 _SERIAL_DATE = re.compile(r"\d{5}(?:[.,]\d+)?")
 _LAST_SHORT_YEAR = 29  # as spreadsheets read them: 29 is 2029, and 30 is 1930
@@ -190,6 +191,14 @@ def _moment_in(text: str, order: DateOrder | None) -> Moment:
         if month is not None:
             return Moment(_date(_year(found["year"]), month, int(found["day"])), _clock_of(found))
     raise InvalidValue("must be a date such as 2026-03-02")
+
+
+def is_made_date(text: str) -> bool:
+    """Return whether a text is a date that a spreadsheet may have made of numbers: `10/12/2026`, `12-Oct`."""
+    if found := _NUMERIC_DATE.fullmatch(text.strip()):
+        return max(len(found["a"]), len(found["c"])) == len("2026")
+    short = _DAY_AND_MONTH.fullmatch(text.strip())
+    return short is not None and normalize(short["before"] or short["after"]) in _months()
 
 
 def depends_on_order(text: str, order: DateOrder | None) -> bool:

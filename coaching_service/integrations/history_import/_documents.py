@@ -124,6 +124,19 @@ def loads_left_out(sessions: Sequence[Session], target: Target) -> list[Problem]
     return [problem(row, "load", "VALUE_LEFT_OUT", message) for row in rows]
 
 
+def notes_cut(sessions: Sequence[Session]) -> list[Problem]:
+    """Return a problem of each session and exercise whose rows together have longer notes than are stored."""
+    problems: list[Problem] = []
+    message = f"of its rows together are cut: they have more than {TEXT_LENGTH:,} characters"
+    for session in sessions:
+        first = next(session.sets)
+        if len(session.notes) > TEXT_LENGTH:
+            problems.append(problem(first, "workoutNotes", "VALUE_LEFT_OUT", message))
+        long = (each.sets[0] for each in session.exercises if len(each.notes) > TEXT_LENGTH)
+        problems += [problem(row, "notes", "VALUE_LEFT_OUT", message) for row in long]
+    return problems
+
+
 def clean_name(text: str) -> str:
     """Return a text as a name may be: in one line, and not too long."""
     name = " ".join(_UNWRITABLE.sub("", text).split())[:NAME_LENGTH].strip()

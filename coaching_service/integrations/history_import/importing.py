@@ -23,6 +23,7 @@ from coaching_service.integrations.history_import._documents import (
     count_sets,
     done_sessions,
     loads_left_out,
+    notes_cut,
 )
 from coaching_service.integrations.history_import._planning import Decisions, decide
 from coaching_service.integrations.history_import._reading import (
@@ -273,7 +274,7 @@ class HistoryImport:
                 report_known(content, session)
             else:
                 new.append(session)
-        left_out = _errors(loads_left_out(new, target))
+        left_out = _errors(loads_left_out(new, target), notes_cut(new))
         errors = [*_errors(content.problems), *left_out]
         documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
         form = plan["result"]["format"] or "sets"
