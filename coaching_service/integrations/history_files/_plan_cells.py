@@ -178,7 +178,7 @@ def _has_load(planned: PlannedSet) -> bool:
 def _load_text(cells: PlanCells, load_unit: str, read: ReadSets) -> str | None:
     """Return the load of a row in the grammar of sets, such as `60kg` or `70%`; None without one.
 
-    A percentage beside a load is reported: a set is planned with one of them.
+    A percentage in a row with a load is reported: a set is planned with one of them.
     """
     load = _load_of_column(cells, load_unit, read)
     percent = _percent_text(cells.get("percent", (None, None))[0], read)
