@@ -125,19 +125,24 @@ def find_unused(
     first_of: dict[Field, tuple[int, Unit | None]] = {}
     problems: list[Problem] = []
     for number, (heading, name) in enumerate(zip(headings, read, strict=True)):
+        place: tuple[str, int, str] = (f"line {line}", line, heading[:100])
         known = dialect.field_of(name)
         if known is None:
             is_meant = columns.get(heading) == "" or read_heading(name).words in dialect.columns
             if heading and not is_meant:
-                message = "is not a known column and is left out"
-                problems.append(_problem(heading, "UNKNOWN_COLUMN", message, line))
+                problems.append(_unknown(*place))
             continue
         first, unit = first_of.setdefault(known[0], (number, known[1]))
         if first != number and unit == known[1]:
-            message = f"has what the column {headings[first][:50]} has: it is read only where that one is empty"
-            problems.append(_problem(heading, "REPEATED_COLUMN", message, line))
+            problems.append(_repeated(*place, headings[first][:50]))
     return problems
 
 
-def _problem(heading: str, code: str, message: str, line: int) -> Problem:
-    return {"entry": f"line {line}", "line": line, "field": heading[:100], "code": code, "message": message}
+def _unknown(entry: str, line: int, heading: str) -> Problem:
+    message = "is not a known column and is left out"
+    return {"entry": entry, "line": line, "field": heading, "code": "UNKNOWN_COLUMN", "message": message}
+
+
+def _repeated(entry: str, line: int, heading: str, first: str) -> Problem:
+    message = f"has what the column {first} has: it is read only where that one is empty"
+    return {"entry": entry, "line": line, "field": heading, "code": "REPEATED_COLUMN", "message": message}
