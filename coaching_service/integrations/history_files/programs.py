@@ -209,7 +209,10 @@ class _Reader:
         """Report the formulas without results; returns False if the row is left out, as are those that continue it."""
         unsolved = [name for number in row.unsolved if number < len(columns) and (name := columns[number])]
         for name in unsolved:
-            self._report(row, name, UNSOLVED, code="REQUIRED" if name in _NEEDED else "VALUE_LEFT_OUT")
+            if name in _NEEDED:
+                self._report(row, name, UNSOLVED, code="REQUIRED")
+            else:
+                self._report(row, name, UNSOLVED)
         written = {name for name, cell in zip(columns, row.cells, strict=False) if cell is not None}
         # A week, a day and an exercise hold for the rows below, until the next one is written.
         self._unsolved = [name for name in _NEEDED if name in unsolved or name in {*self._unsolved} - written]
