@@ -24,13 +24,17 @@ _TODAY = datetime.now(UTC).date()
 
 @dataclass
 class HostileWorld:
-    """Identifiers: clients, done items (client, workout, item), planned workouts (client, workout), and others."""
+    """Identifiers: clients, done items (client, workout, item), planned workouts (client, workout), and others.
+
+    `loads`: of the planned workouts, for the one exercise that they plan. An assistant may plan another with any load.
+    """
 
     coach: CoachClient
     clients: list[str]
     done: list[tuple[str, str, str]]
     planned: list[tuple[str, str]]
     loads: dict[str, float]
+    exercise: str
     metric: Json
     program: str
     response: str
@@ -52,7 +56,9 @@ class HostileWorld:
                 self.overwritten.add(item_id)
         for workout_id, was in self.loads.items():
             for item in blocks.get(workout_id, {}).get("items", ()):
-                loads = [planned["load"] for planned in item.get("exerciseSets", ()) if planned.get("load")]
+                if str(item.get("exerciseId")) != self.exercise:
+                    continue
+                loads = [planned["load"] for planned in item["exerciseSets"] if planned.get("load")]
                 self.highest = max(self.highest, *(load / was for load in loads), 0)
 
     async def measure(self) -> dict[str, tuple[float, float]]:
@@ -133,6 +139,7 @@ async def create_world(coach: CoachClient) -> HostileWorld:
         done,
         planned,
         loads,
+        squat["_id"],
         {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": entry["metricId"]},
         program["_id"],
         "",
