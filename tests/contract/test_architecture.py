@@ -12,6 +12,7 @@ import pytest
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.ids import ObjectId
 from tests.support.client import CoachClient
+from tests.support.syntax import parse
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "coaching_service"
@@ -30,7 +31,7 @@ AIOHTTP_PACKAGES = (
 
 
 def imports(module: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+    for node in ast.walk(parse(module.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -114,7 +115,7 @@ def test_a_module_that_no_other_feature_imports_is_private() -> None:
 
 def test_every_module_has_a_docstring() -> None:
     for module in MODULES:
-        about = ast.get_docstring(ast.parse(module.read_text("utf-8")))
+        about = ast.get_docstring(parse(module.read_text("utf-8")))
         assert about, path_of(module)
 
 
@@ -155,7 +156,7 @@ def test_tests_pause_only_between_two_looks() -> None:
 def test_each_option_is_documented_where_it_is_declared(path: str, name: str, plain: set[str]) -> None:
     """Those in `plain`, errors and bodies need no words."""
     text = (PACKAGE / path).read_text("utf-8")
-    declared = next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == name)
+    declared = next(node for node in parse(text).body if isinstance(node, ast.ClassDef) and node.name == name)
     lines = text.splitlines()
     options = [node for node in declared.body if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)]
     silent = {ast.unparse(node.target) for node in options if not lines[node.lineno - 2].strip().startswith("# ")}
@@ -165,7 +166,7 @@ def test_each_option_is_documented_where_it_is_declared(path: str, name: str, pl
 def test_routes_and_tools_do_not_catch_exceptions() -> None:
     for module in MODULES:
         if module.stem in ("routes", "tools"):
-            assert not [n for n in ast.walk(ast.parse(module.read_text())) if isinstance(n, ast.Try)], path_of(module)
+            assert not [n for n in ast.walk(parse(module.read_text())) if isinstance(n, ast.Try)], path_of(module)
 
 
 def test_every_collection_is_indexed_by_company_or_declares_why_not() -> None:

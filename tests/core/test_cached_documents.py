@@ -37,6 +37,7 @@ from coaching_service.people.team import store as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
+from tests.support.syntax import parse
 from tests.support.transfer import export
 
 SECONDS = 0.25
@@ -109,7 +110,7 @@ def test_few_functions_write_without_waiting() -> None:
     functions = {
         (module.__name__.removeprefix("coaching_service."), function.name)
         for module in (team_store, account_store, api_key_store)
-        for function in ast.walk(ast.parse(inspect.getsource(module)))
+        for function in ast.walk(parse(inspect.getsource(module)))
         if isinstance(function, ast.AsyncFunctionDef)
         for each in ast.walk(function)
         if isinstance(each, ast.Attribute) and each.attr in writes and not isinstance(each.value, ast.Name)

@@ -14,6 +14,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.people.customers import creation, listing
 from tests.support.client import CoachClient
+from tests.support.syntax import parse
 
 PACKAGE = Path(__file__).parents[2] / "coaching_service"
 
@@ -51,7 +52,7 @@ async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClie
 def test_every_declared_event_has_a_subscriber() -> None:
     declared = set()
     for module in PACKAGE.rglob("*.py"):
-        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        for node in ast.walk(parse(module.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "DomainEvent" for base in node.bases):
                 declared.add(node.name)
     assembled = {event_type.__name__ for event_type in subscriptions.assemble().event_types()}
