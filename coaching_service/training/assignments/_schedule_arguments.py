@@ -62,7 +62,7 @@ class ProgressionArguments(Arguments):
                 raise ValidationError(f"must not be combined with {other}", name)
 
     @validates_schema(skip_on_field_errors=False)
-    def changes_what_it_narrows(self, data: Mapping[str, Any], **_: Any) -> None:
+    def require_change(self, data: Mapping[str, object], **_: object) -> None:
         """Require a change of loads for a step of loads, and a change for exercises."""
         needed = {"rounding": _LOAD_CHANGES, "exercises": _CHANGES}
         errors: dict[str, list[str]] = {}
