@@ -74,11 +74,16 @@ _FIRST, _LAST = ("_id",), ("createdAt", "updatedAt", "version")
 
 @cache
 def output_of(
-    model: Any, *bases: type[Schema], name: str = "", description: str = "", with_private: tuple[str, ...] = ()
+    model: Any,
+    *bases: type[Schema],
+    name: str = "",
+    description: str = "",
+    with_private: tuple[str, ...] = (),
+    first: tuple[str, ...] = (),
 ) -> type[Schema]:
     """Return the schema of responses with the fields of a TypedDict, and the fields of other schemas.
 
-    `with_private` are private fields that this response has.
+    `with_private` are private fields that this response has, `first` those that come before the others.
     A schema is returned as it is.
     """
     if not is_typeddict(model):
@@ -88,8 +93,8 @@ def output_of(
     declarations = {each.name: each for each in declared if not each.has(Private) or each.name in with_private}
     inherited = {field for base in bases for field in base._declared_fields}
     order = [field for field in declarations if field not in (*_FIRST, *_LAST, *inherited)]
-    ordered = [field for field in (*_FIRST, *order, *_LAST) if field in declarations]
-    of_responses = {each: _output_field(declarations[each]) for each in ordered}
+    ordered = [*first, *(field for field in (*_FIRST, *order, *_LAST) if field in declarations)]
+    of_responses = {each: _output_field(declarations[each]) for each in dict.fromkeys(ordered)}
     return _schema(model, name, bases or (Output,), of_responses, description)
 
 

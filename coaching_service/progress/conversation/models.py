@@ -174,10 +174,8 @@ class Message(Returned):
     ]
 
 
-_First: TypeAlias = Part[
-    Message, Literal["_id", "customerId", "author", "text", "about", "attachments", "createdAt", "updatedAt"]
-]
-MESSAGE = output_of(Message, output_of(_First))
+_FIRST = ("_id", "customerId", "author", "text", "about", "attachments", "createdAt", "updatedAt")
+MESSAGE = output_of(Message, first=_FIRST)
 
 
 class Conversation(TypedDict):

@@ -115,8 +115,7 @@ class PersonalRecord(StoredRecord):
     exerciseName: str
 
 
-_First: TypeAlias = Part[PersonalRecord, Literal["_id", "exerciseId", "exerciseName"]]
-PERSONAL_RECORD = output_of(PersonalRecord, output_of(_First))
+PERSONAL_RECORD = output_of(PersonalRecord, first=("_id", "exerciseId", "exerciseName"))
 
 
 class DailyRecords(TypedDict):
@@ -125,20 +124,6 @@ class DailyRecords(TypedDict):
     customerId: ObjectId
     date: str
     count: int
-
-
-class RecordEvent(TypedDict):
-    """What the activity feed shows of a record; `isFirst`: the exercise was done for the first time."""
-
-    exerciseId: ObjectId
-    exerciseName: str
-    recordType: RecordType
-    value: float
-    unit: str
-    reps: int | None
-    meters: NotRequired[float]
-    day: str
-    isFirst: bool
 
 
 # The client who has a record.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Description, Part
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
 
@@ -58,5 +58,4 @@ class ProgressPhoto(TypedDict):
     version: int
 
 
-_First: TypeAlias = Part[ProgressPhoto, Literal["_id", "customerId", "createdAt"]]
-PROGRESS_PHOTO = output_of(ProgressPhoto, output_of(_First))
+PROGRESS_PHOTO = output_of(ProgressPhoto, first=("_id", "customerId", "createdAt"))
