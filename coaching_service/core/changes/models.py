@@ -12,7 +12,7 @@ from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 
-# What an entry of the activity feed says. It depends on the type: people/activity/schemas.py describes each.
+# What an entry of the activity feed says. It depends on the type: people/activity/feed_data.py declares each.
 FeedData: TypeAlias = dict[str, Any]
 
 

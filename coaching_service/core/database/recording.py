@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 import bson
 
@@ -17,6 +17,7 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.field_changes import METADATA, FieldChange, field_change, set_path, values_at
 from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.events import EventType, EventValue
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 
 if TYPE_CHECKING:
@@ -26,15 +27,21 @@ Action = Literal["created", "changed", "deleted"]
 Interface = Literal["session", "apiKey", "assistant", "client", "system"]
 
 
+# A coach acts through a session, an assistant or an API key (`key`).
 ActorType = Literal["coach", "client", "assistant", "key", "system"]
 
 
-class Actor(TypedDict):
-    """The author of a change: a coach, also when acting through an API key or an assistant, or the client."""
+class Author(TypedDict):
+    """Who acted, and in which role."""
 
-    type: ActorType
-    _id: ObjectId | None
-    name: str
+    type: Annotated[ActorType, Description("In which role: `system` for background work.")]
+    _id: Annotated[ObjectId | None, Description("The coach or client; null for `system`.")]
+
+
+class Actor(Author):
+    """The author of a change."""
+
+    name: Annotated[str, Description("Their name.")]
 
 
 class Approver(TypedDict):

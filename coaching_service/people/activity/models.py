@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict, get_args
 
-from coaching_service.core.database.recording import Actor
+from marshmallow import fields
+
+from coaching_service.core.changes.models import FeedData
+from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.events import EventType
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
+from coaching_service.core.query import QueryInteger
+from coaching_service.core.validation import Choice, Output
 from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.schemas import NamedCustomer
 
 ActivityType = Literal[
     "workout_completed",
@@ -41,25 +50,56 @@ EVENT_TYPE_OF: dict[ActivityType, EventType] = {
 ACTIVITY_TYPE_OF = {event_type: activity_type for activity_type, event_type in EVENT_TYPE_OF.items()}
 
 
+class FeedQuery(TypedDict):
+    """Which page of a client's feed, or which entries of it."""
+
+    page: Annotated[int, QueryInteger(minimum=1)]
+    limit: Annotated[int, QueryInteger(minimum=1, maximum=100)]
+    ids: NotRequired[list[ObjectId]]
+    after: str | None
+
+
+class CompanyFeedQuery(PartQuery):
+    """Filters of the feed of all clients; they combine with AND."""
+
+    since: Annotated[datetime | None, Description("Only what was recorded at this time or later.")]
+    types: Annotated[list[ActivityType], Default([]), Description("Repeatable; only entries of these types.")]
+    customerId: Annotated[ObjectId | None, Description("Only entries about this client.")]
+    mine: Annotated[
+        bool,
+        Default(False),
+        Description("true: only what was done with the key, grant or session of this request."),
+    ]
+
+
+class _AuthorType(Output):
+    type = Choice(*get_args(ActorType), metadata={"description": "How they acted; `system` for background work."})
+
+
+_AUTHOR = output_of(
+    Actor, _AuthorType, name="ActivityAuthor", description="The author of an entry of the activity feed."
+)
+
+
 class ActivityEvent(TypedDict):
-    """An entry as interfaces return one; `data` holds identifiers, names and figures that depend on `type`."""
+    """An entry as interfaces return one; feed_data.py declares the `data` of each type."""
 
     _id: ObjectId
     type: ActivityType
-    date: datetime
-    data: dict[str, Any]
+    date: Annotated[datetime, Description("When it happened.")]
+    data: Annotated[FeedData, fields.Dict()]
 
 
 class AttributedEvent(ActivityEvent):
     """An entry with its author; None if it was recorded before authors were stored."""
 
-    actor: Actor | None
+    actor: Annotated[Actor | None, fields.Nested(_AUTHOR), Description("Who did it; null if it was not recorded.")]
 
 
 class CompanyEvent(AttributedEvent):
     """An entry of the feed of all clients, with its client."""
 
-    customer: CustomerReference
+    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
 
 
 class ChangedEvent(CompanyEvent):
@@ -75,5 +115,5 @@ class ImportedEvent(TypedDict):
     sourceId: ObjectId
     type: ActivityType
     date: datetime
-    data: dict[str, Any]
+    data: FeedData
     actor: Actor

@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListSelection
-from coaching_service.core.pagination import CursorPage, Page
+from coaching_service.core.list_selection import ListSelection, PartOfList
+from coaching_service.core.pagination import AfterCursor, CursorPage, Page
 from coaching_service.people.activity import models, service
-from coaching_service.people.activity.schemas import (
-    ActivityEventPage,
-    CompanyEventList,
-    CompanyFeedQuery,
-    FeedQuery,
-)
+from coaching_service.people.activity.schemas import ActivityEventPage, CompanyEventList
 
 routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
 company_routes = Routes("/coach/activity-feed", tag="Activity")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=FeedQuery(), returns=ActivityEventPage)
-async def list_activity(ctx: Context, customer_id: ObjectId, query: dict[str, Any]) -> Page[models.ActivityEvent]:
+class _FeedPage(AfterCursor):
+    page_field = "page"
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(models.FeedQuery, _FeedPage)(), returns=ActivityEventPage)
+async def list_activity(ctx: Context, customer_id: ObjectId, query: models.FeedQuery) -> Page[models.ActivityEvent]:
     """Read a client's activity feed, newest first."""
-    return await service.list_events(
-        ctx,
-        customer_id,
-        page=query["page"],
-        size=query["limit"],
-        selection=ListSelection.of(query),
-        after=query["after"],
-    )
+    part: PartOfList = {
+        "page": query["page"],
+        "size": query["limit"],
+        "selection": ListSelection.of(query),
+        "after": query["after"],
+    }
+    return await service.list_events(ctx, customer_id, part)
 
 
-@company_routes.get("", access=coach(CUSTOMERS.VIEW), query=CompanyFeedQuery(), returns=CompanyEventList)
-async def list_company_activity(ctx: Context, query: dict[str, Any]) -> CursorPage[models.CompanyEvent]:
+@company_routes.get("", access=coach(CUSTOMERS.VIEW), query=models.CompanyFeedQuery, returns=CompanyEventList)
+async def list_company_activity(ctx: Context, query: models.CompanyFeedQuery) -> CursorPage[models.CompanyEvent]:
     """Read the activity of all clients, newest first: what happened since yesterday, with client and author.
 
     Entries of clients that the caller may not see are left out.

@@ -15,9 +15,10 @@ from coaching_service.core.changes.models import CompanyFeedItem
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import FeedEntry, LoggedEvent, RemovedFeedEntries
 from coaching_service.core.events import EventValue
+from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
+from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection, PartOfList
 from coaching_service.core.pagination import CursorPage, Page
 from coaching_service.people.activity.models import (
     ACTIVITY_TYPE_OF,
@@ -29,34 +30,11 @@ from coaching_service.people.activity.models import (
     CompanyEvent,
     ImportedEvent,
 )
+from coaching_service.people.changes.event_data import data_of
 from coaching_service.people.changes.visibility import list_hidden_types
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerReference
 
-# The data of a feed entry that its event also has: the names in the entry and in the event.
-_EVENT_FIELDS = {
-    "wblockId": "wblockId",
-    "witemId": "witemId",
-    "itemType": "itemType",
-    "day": "date",
-    "metricId": "metricId",
-    "value": "value",
-    "photoId": "photoId",
-    "side": "side",
-    "planId": "planId",
-    "number": "number",
-    "exerciseId": "exerciseId",
-    "recordType": "recordType",
-    "meters": "meters",
-    "unit": "unit",
-    "reps": "reps",
-    "isFirst": "isFirst",
-    "noteId": "noteId",
-    "programId": "programId",
-    "startDate": "startDate",
-    "blocks": "blocks",
-    "responseId": "responseId",
-}
 # The identifier in an event that the entry has only as its source.
 _SOURCE_FIELDS: dict[ActivityType, str] = {"personal_record": "recordId", "program_assigned": "assignmentId"}
 
@@ -93,17 +71,17 @@ async def record_first_event(
 def _record(
     ctx: Context, activity_type: ActivityType, customer_id: ObjectId, entry: FeedEntry, **more: EventValue
 ) -> None:
-    data = entry.data
-    event_data = {
-        _EVENT_FIELDS[name]: cast("EventValue", value) for name, value in data.items() if name in _EVENT_FIELDS
-    } | more
+    event_type, data = EVENT_TYPE_OF[activity_type], entry.data
+    names = names_of(data_of(event_type))
+    renamed = {"date" if name == "day" else name: cast("EventValue", value) for name, value in data.items()}
+    event_data = {name: value for name, value in renamed.items() if name in names} | more
     if activity_type in _SOURCE_FIELDS:
         event_data[_SOURCE_FIELDS[activity_type]] = entry.source_id
     document_id = cast("ObjectId", data.get("wblockId", entry.source_id))
     if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
         item_data = {name: value for name, value in event_data.items() if name != "responseId"}
         ctx.changes.events.append(LoggedEvent("item.logged", customer_id, item_data, document_id))
-    ctx.changes.events.append(LoggedEvent(EVENT_TYPE_OF[activity_type], customer_id, event_data, document_id, entry))
+    ctx.changes.events.append(LoggedEvent(event_type, customer_id, event_data, document_id, entry))
 
 
 async def correct_event(
@@ -133,24 +111,10 @@ def set_dates(ctx: Context, dates: Mapping[ObjectId, datetime]) -> None:
     ctx.changes.set_feed_dates(dates)
 
 
-async def list_events(
-    ctx: Context,
-    customer_id: ObjectId,
-    *,
-    page: int,
-    size: int,
-    selection: ListSelection = ALL_ENTRIES,
-    after: str | None = None,
-) -> Page[ActivityEvent]:
-    """Return one page of a client's feed, newest first, or the entries after a cursor.
-
-    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
-    events = await list_attributed_events(ctx, customer_id, page=page, size=size, selection=selection, after=after)
-    docs: list[ActivityEvent] = [
-        {"_id": event["_id"], "type": event["type"], "date": event["date"], "data": event["data"]}
-        for event in events["docs"]
-    ]
+async def list_events(ctx: Context, customer_id: ObjectId, part: PartOfList) -> Page[ActivityEvent]:
+    """Return part of a client's feed, as `list_attributed_events` does, without authors."""
+    events = await list_attributed_events(ctx, customer_id, **part)
+    docs = [take(ActivityEvent, event) for event in events["docs"]]
     return cast("Page[ActivityEvent]", {**events, "docs": docs})
 
 
@@ -204,19 +168,8 @@ async def list_company_events(
     part = await list_changed_events(
         ctx, limit=limit, after=after, since=since, types=types, customer_id=customer_id, mine=mine
     )
-    docs = [_without_change(event) for event in part["docs"]]
+    docs = [take(CompanyEvent, event) for event in part["docs"]]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
-
-
-def _without_change(event: ChangedEvent) -> CompanyEvent:
-    return {
-        "_id": event["_id"],
-        "type": event["type"],
-        "date": event["date"],
-        "data": event["data"],
-        "actor": event["actor"],
-        "customer": event["customer"],
-    }
 
 
 async def list_changed_events(
@@ -258,13 +211,4 @@ async def list_changed_events(
 
 
 def _changed_event(stored: CompanyFeedItem, customer: CustomerReference) -> ChangedEvent:
-    entry = stored["feed"]
-    return {
-        "_id": entry["_id"],
-        "type": ACTIVITY_TYPE_OF[entry["type"]],
-        "date": stored["feedAt"],
-        "data": entry["data"],
-        "actor": stored["actor"],
-        "changeId": stored["_id"],
-        "customer": customer,
-    }
+    return {**_attributed_event(stored), "changeId": stored["_id"], "customer": customer}

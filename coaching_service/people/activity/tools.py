@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from marshmallow import validates_schema
 
@@ -31,7 +31,6 @@ from coaching_service.core.validation_messages import invalid
 from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
-from coaching_service.people.activity.schemas import TYPES
 from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary, DocumentValues
@@ -39,8 +38,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerReference
 
 tools = Tools()
-# What has no entry in the feed.
-_OTHER = "change"
+_TYPES = get_args(ActivityType)
+_OTHER = "change"  # what has no entry in the feed
 _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
 _MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
 # Kinds of documents that are computed from others: their numbers say enough.
@@ -60,9 +59,9 @@ class ActivityPage(ToolPage):
         metadata={"description": "From this date or time (ISO 8601) on.", "maxLength": 40},
     )
     types = ListOf(
-        Choice(*TYPES, _OTHER),
+        Choice(*_TYPES, _OTHER),
         load_default=list,
-        maximum=len(TYPES) + 1,
+        maximum=len(_TYPES) + 1,
         metadata={"description": f"Only these; {_OTHER}: all others, such as of plans."},
     )
     mine = Boolean(load_default=False, metadata={"description": "Only your own changes."})
@@ -133,8 +132,14 @@ async def _list_others(ctx: Context, types: Sequence[str], *, mine: bool, **wher
     """Return the changes, from which those with an entry in the feed are still to be left out."""
     if types and _OTHER not in types:
         return []
-    own: dict[str, Any] = {"via": "assistant", "credential_id": ctx.caller.credential_id} if mine else {}
-    return (await changes.list_changes(ctx, in_feed=False if types else None, **where, **own))["docs"]
+    part = await changes.list_changes(
+        ctx,
+        in_feed=False if types else None,
+        via="assistant" if mine else None,
+        credential_id=ctx.caller.credential_id if mine else None,
+        **where,
+    )
+    return part["docs"]
 
 
 class Entry(NamedTuple):

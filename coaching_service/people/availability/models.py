@@ -24,8 +24,8 @@ class _Reason(TypedDict):
 
 
 # `from` is a keyword of Python, so this type has the functional form.
-_Dates = TypedDict(
-    "_Dates",
+AvailabilityDates = TypedDict(
+    "AvailabilityDates",
     {
         "from": Annotated[str, Date(), Description("The first day."), Label("First day")],
         "until": Annotated[
@@ -39,7 +39,7 @@ _Dates = TypedDict(
 )
 
 
-class NewAvailability(_Reason, _Dates):
+class NewAvailability(_Reason, AvailabilityDates):
     """A period in which a client cannot train as planned."""
 
     note: Annotated[

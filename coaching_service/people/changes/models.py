@@ -1,95 +1,188 @@
-"""Changes and events as interfaces return them."""
+"""Changes and events as interfaces return them, and the queries of their lists."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypedDict
+from typing import Annotated, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.database.models import DocumentFields
-from coaching_service.core.database.recording import Action, Actor, Approver, Interface
+from coaching_service.core.database.recording import Action, Actor, Approver, Author, Interface
 from coaching_service.core.events import EventType, EventValue
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
+from coaching_service.core.query import QueryInteger
+
+DEFAULT_EVENTS = 100
+
+
+# --- changes ---------------------------------------------------------------------------------------------------------
+
+
+class HistoryQuery(PartQuery):
+    """Filters of the history; they combine with AND."""
+
+    customerId: Annotated[ObjectId | None, Description("Changes about this client.")]
+    via: Annotated[Interface | None, Description("Changes through this interface.")]
+    actorId: Annotated[ObjectId | None, Description("Changes by this coach or client.")]
+    since: Annotated[datetime | None, Description("Changes made at this time or later.")]
+    mine: Annotated[
+        bool,
+        Default(False),
+        Description("true: only what was done with the key, grant or session of this request."),
+    ]
 
 
 class DocumentReference(TypedDict):
     """A document that a change created, changed or deleted."""
 
-    kind: str
+    kind: Annotated[str, Description("The kind of document, such as `workout`.")]
     _id: ObjectId
-    action: Action
+    action: Annotated[Action, Description("What happened to it.")]
 
 
 class DocumentValues(DocumentReference):
-    """A document of a change with the touched fields before and after; None where there are none."""
+    """A document of a change with the touched fields before and after."""
 
-    before: DocumentFields | None
-    after: DocumentFields | None
+    before: Annotated[
+        DocumentFields | None,
+        fields.Dict(),
+        Description("The touched fields before; null if it was created, or the values are not stored."),
+    ]
+    after: Annotated[
+        DocumentFields | None,
+        fields.Dict(),
+        Description("The touched fields after; null if it was deleted, or the values are not stored."),
+    ]
+
+
+_ACTOR = output_of(Actor, first=("type",))
+_REFERENCE = output_of(DocumentReference, first=("kind",))
+_VALUES = output_of(DocumentValues, _REFERENCE)
 
 
 class ChangeSummary(TypedDict):
-    """A change without its values."""
+    """One operation that changed coaching data."""
 
     _id: ObjectId
-    at: datetime
-    actor: Actor | None
-    via: Interface
-    approvedBy: Approver | None
-    operation: str
-    summary: str
-    customerId: ObjectId | None
-    batchId: ObjectId | None
-    documents: list[DocumentReference]
-    undoableUntil: datetime | None
-    undoneBy: ObjectId | None
+    at: Annotated[datetime, Description("When it was made.")]
+    actor: Annotated[
+        Actor | None,
+        fields.Nested(_ACTOR),
+        Description("Who made it; null if that was not recorded at the time."),
+    ]
+    via: Annotated[Interface, Description("The interface.")]
+    approvedBy: Annotated[
+        Approver | None,
+        Description("The coach who approved what an assistant proposed; null for other changes."),
+    ]
+    operation: Annotated[str, Description("The operationId, the name of the assistant's tool or of the form.")]
+    summary: Annotated[str, Description("What was changed, such as `3 workouts created`.")]
+    customerId: Annotated[ObjectId | None, Description("The client it is about, if any.")]
+    batchId: Annotated[ObjectId | None, Description("Shared by the changes of one bulk operation.")]
+    documents: Annotated[
+        list[DocumentReference],
+        fields.List(fields.Nested(_REFERENCE)),
+        Description("The documents it created, changed or deleted."),
+    ]
+    undoableUntil: Annotated[datetime | None, Description("Until when it can be undone; null if it cannot.")]
+    undoneBy: Annotated[ObjectId | None, Description("The change that undid it.")]
 
 
 class ChangeDetails(ChangeSummary):
-    """A change with the values before and after; `documents` have them too."""
+    """A change with the values before and after."""
 
-    documents: list[DocumentValues]  # type: ignore[misc]  # more of each document
-
-
-class EventActor(TypedDict):
-    """The author of an event, with the API key or the application (an assistant's grant) that was used, if any."""
-
-    type: str
-    _id: ObjectId | None
-    keyId: ObjectId | None
-    applicationId: ObjectId | None
+    documents: Annotated[  # type: ignore[misc]  # more of each document
+        list[DocumentValues],
+        fields.List(fields.Nested(_VALUES)),
+        Description("The documents with their values before and after."),
+    ]
 
 
-class Event(TypedDict):
-    """A typed event; `seq` is its number within the company, `changeId` the change that it is part of."""
+class ChangeList(TypedDict):
+    """Changes, newest first."""
 
-    id: str
-    seq: int
-    changeId: ObjectId
-    type: EventType
-    createdAt: datetime
-    customerId: ObjectId | None
-    actor: EventActor
-    data: dict[str, EventValue]
-
-
-class EventPage(TypedDict):
-    """Events, oldest first; `nextCursor` is where to continue, also at the end."""
-
-    docs: list[Event]
-    nextCursor: str
-    hasMore: bool
+    docs: Annotated[list[ChangeSummary], fields.List(fields.Nested(output_of(ChangeSummary, name="Change")))]
+    nextCursor: Annotated[str | None, Description("Where to continue; null at the end.")]
+    hasMore: Annotated[bool, Description("Whether there are older changes.")]
 
 
 class UndoFailure(TypedDict):
     """A document that could not be restored."""
 
-    documentId: ObjectId
-    code: str
+    documentId: Annotated[ObjectId, Description("The document.")]
+    code: Annotated[str, Description("`VERSION_CONFLICT`: it has been changed since.")]
     message: str
 
 
 class UndoResult(TypedDict):
-    """The result of an undo: the change that restored the documents, how many, and those that failed."""
+    """What an undo has restored."""
 
-    changeId: ObjectId | None
-    ok: int
+    changeId: Annotated[ObjectId | None, Description("The change, or batch, that restored documents.")]
+    ok: Annotated[int, Description("How many documents were restored.")]
     failed: list[UndoFailure]
+
+
+# --- events ----------------------------------------------------------------------------------------------------------
+
+
+class EventQuery(TypedDict):
+    """Filters of the events, and where to continue."""
+
+    limit: Annotated[
+        int,
+        QueryInteger(minimum=1, maximum=500),
+        Default(DEFAULT_EVENTS),
+        Description(f"The most events to return; default {DEFAULT_EVENTS}."),
+    ]
+    after: Annotated[
+        str | None,
+        Description("The `nextCursor` of the previous response; absent for the events of the last 30 days."),
+    ]
+    types: Annotated[list[EventType], Default([]), Description("Repeatable; only events of these types.")]
+    customerId: Annotated[ObjectId | None, Description("Only events about this client.")]
+    wait: Annotated[
+        int,
+        QueryInteger(minimum=0, maximum=25),
+        Default(0),
+        Description(
+            "Seconds to wait for the next event if there is none; default 0. At most 20 requests of a key, and 50 of a "
+            "company, wait at once; more are 429."
+        ),
+    ]
+
+
+class EventActor(Author):
+    """The author of an event, and what was used."""
+
+    keyId: Annotated[ObjectId | None, Description("The API key that was used, if any.")]
+    applicationId: Annotated[
+        ObjectId | None, Description("The connected assistant or application that was used, if any.")
+    ]
+
+
+_EVENT_ACTOR = output_of(EventActor, first=("type",))
+
+
+class Event(TypedDict):
+    """A typed event; event_data.py declares the `data` of each type."""
+
+    id: Annotated[str, Description("Identifies the event.")]
+    seq: Annotated[int, Description("Its number within the company: later events have greater ones.")]
+    changeId: Annotated[ObjectId, Description("The change it is part of: GET /coach/changes/{changeId}.")]
+    type: EventType
+    createdAt: Annotated[datetime, Description("When it was recorded.")]
+    customerId: Annotated[ObjectId | None, Description("The client it is about, if any.")]
+    actor: Annotated[EventActor, fields.Nested(_EVENT_ACTOR)]
+    data: Annotated[dict[str, EventValue], fields.Dict()]
+
+
+class EventPage(TypedDict):
+    """Events, oldest first."""
+
+    docs: list[Event]
+    nextCursor: Annotated[str, Description("What to send as `after` next time, also at the end.")]
+    hasMore: Annotated[bool, Description("Whether there are more events already.")]

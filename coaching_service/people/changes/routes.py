@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -12,15 +10,14 @@ from coaching_service.core.errors import Conflict, CursorExpired, NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage
-from coaching_service.people.changes import event_schemas, events, models, schemas, service, undo
+from coaching_service.people.changes import event_schemas, events, models, service, undo
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
 routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
 
 
-@routes.get("/changes", access=coach(CUSTOMERS.VIEW), query=schemas.HistoryQuery(), returns=schemas.ChangeList)
-async def list_changes(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ChangeSummary]:
+@routes.get("/changes", access=coach(CUSTOMERS.VIEW), query=models.HistoryQuery, returns=models.ChangeList)
+async def list_changes(ctx: Context, query: models.HistoryQuery) -> models.ChangeList:
     """List what was changed, newest first.
 
     Changes about clients or areas that the caller may not see are left out.
@@ -37,7 +34,7 @@ async def list_changes(ctx: Context, query: dict[str, Any]) -> CursorPage[models
     )
 
 
-@routes.get("/changes/{changeId}", access=coach(CUSTOMERS.VIEW), returns=schemas.ChangeDetails, errors=(NotFound,))
+@routes.get("/changes/{changeId}", access=coach(CUSTOMERS.VIEW), returns=models.ChangeDetails, errors=(NotFound,))
 async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
     """Read a change with the values before and after.
 
@@ -50,7 +47,7 @@ async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
     "/changes/{changeId}/undo",
     access=coach(),
     status=200,
-    returns=schemas.UndoResult,
+    returns=models.UndoResult,
     errors=(NotFound, Conflict),
     request_class="bulk",
     resumable=True,
@@ -67,12 +64,12 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
 @routes.get(
     "/events",
     access=coach(CUSTOMERS.VIEW),
-    query=event_schemas.EventQuery(),
+    query=models.EventQuery,
     returns=event_schemas.EventList,
     errors=(CursorExpired,),
     request_class="held",
 )
-async def list_events(ctx: Context, query: dict[str, Any]) -> models.EventPage:
+async def list_events(ctx: Context, query: models.EventQuery) -> models.EventPage:
     """List events, oldest first; with `wait`, wait for the next one.
 
     Events are available for 30 days. Those about clients or areas that the caller may not see are left out.

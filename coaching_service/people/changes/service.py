@@ -19,8 +19,13 @@ from coaching_service.core.database.recording import Action, Interface
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
-from coaching_service.core.pagination import CursorPage
-from coaching_service.people.changes.models import ChangeDetails, ChangeSummary, DocumentReference, DocumentValues
+from coaching_service.people.changes.models import (
+    ChangeDetails,
+    ChangeList,
+    ChangeSummary,
+    DocumentReference,
+    DocumentValues,
+)
 from coaching_service.people.changes.visibility import limit_change, limit_values, load_visibility
 from coaching_service.people.customers.attention_events import RENEWAL
 
@@ -71,7 +76,7 @@ async def list_changes(
     credential_id: ObjectId | None = None,
     since: datetime | None = None,
     in_feed: Literal[False] | None = None,
-) -> CursorPage[ChangeSummary]:
+) -> ChangeList:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
     The renewal of figures is left out: its changes have only events of attention, and no coach or client made them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import TypedDict, cast
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -17,6 +17,7 @@ from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.feed_data import WorkoutEventData
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import activity_dates
@@ -43,14 +44,6 @@ _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS
 
 # A whole log as it was sent, one set, or part of a log.
 _Log = DeferredChange | CustomerSet | LogChange
-
-
-class _BlockData(TypedDict):
-    """What the activity feed shows of a workout block."""
-
-    wblockId: ObjectId
-    blockName: str
-    day: str
 
 
 @on_worker_thread
@@ -255,7 +248,7 @@ def _item_name(item: WorkItem) -> str:
     return name[:NAME_LENGTH]
 
 
-def _block_data(block: StoredBlock) -> _BlockData:
+def _block_data(block: StoredBlock) -> WorkoutEventData:
     return {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
 
@@ -286,7 +279,7 @@ async def _add_log_of_block(
     ctx: Context, customer_id: ObjectId, block: Block, logged_at: datetime, actor: Actor
 ) -> list[ImportedEvent]:
     """Store the responses to the forms of a block, and return its entries of the activity feed."""
-    about: _BlockData = {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
+    about: WorkoutEventData = {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
     def entry(activity_type: ActivityType, source_id: ObjectId, **data: object) -> ImportedEvent:
         return {

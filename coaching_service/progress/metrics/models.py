@@ -123,11 +123,3 @@ class LoggedValue(TypedDict):
 
     metricId: ObjectId
     value: float
-
-
-class MeasuredValue(TypedDict):
-    """A value as the activity feed shows it; `unit` is the symbol of the unit."""
-
-    metricName: str
-    unit: str
-    value: float

@@ -12,6 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.feed_data import MeasuredValue
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
@@ -19,7 +20,6 @@ from coaching_service.progress.metrics import plausibility, store
 from coaching_service.progress.metrics.models import (
     AssignedMetricsSet,
     LoggedValue,
-    MeasuredValue,
     Measurement,
     MeasurementSet,
     MetricEntry,

@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.feed_data import RecordEventData
 from coaching_service.people.activity.record_types import (
     ESTIMATED_ONE_REP_MAX,
     FASTEST,
@@ -30,7 +31,6 @@ from coaching_service.progress.personal_records.models import (
     NewPersonalRecord,
     PersonalRecord,
     RecordChange,
-    RecordEvent,
     RecordFields,
     RecordToStore,
     StoredRecord,
@@ -359,8 +359,8 @@ async def _add_names(ctx: Context, records: Sequence[StoredRecord]) -> list[Pers
     return [{**record, "exerciseName": names[record["exerciseId"]]["name"]} for record in records]
 
 
-def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEvent:
-    data: RecordEvent = {
+def _feed_data(record: PersonalRecord, *, is_first: bool = False) -> RecordEventData:
+    data: RecordEventData = {
         "exerciseId": record["exerciseId"],
         "exerciseName": record["exerciseName"],
         "recordType": record["type"],

@@ -16,14 +16,13 @@ from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Input
+from coaching_service.core.validation import Input
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import undo
 from coaching_service.people.changes.models import ChangeDetails, ChangeSummary
-from coaching_service.people.changes.schemas import INTERFACES
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
@@ -59,7 +58,7 @@ _UNDONE_ALREADY = "This change has been undone already."
 
 
 class _HistoryQuery(TypedDict):
-    via: Annotated[Interface | None, Choice(*INTERFACES)]
+    via: Interface | None
     after: Annotated[str | None, fields.String()]
 
 
