@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import re
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 from unicodedata import category
@@ -366,7 +367,7 @@ def upsert_of(schema: type[Schema], *, name: str) -> Schema:
     return type(optional)(exclude=("externalId",))
 
 
-def complete_upsert(schema: Schema, sent: dict[str, Any]) -> dict[str, Any]:
+def complete_upsert(schema: Schema, sent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a new record: what was sent, with the defaults of `schema` for what was not.
 
     Raises InvalidFields if a required field is missing.

@@ -8,8 +8,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import list_store, service
+from coaching_service.people.customers.batch_models import Duplicate
 from coaching_service.people.customers.full_names import full_name_key
-from coaching_service.people.customers.models import Customer, CustomerDetails, Duplicate
+from coaching_service.people.customers.models import Customer, CustomerDetails
 from coaching_service.people.identities.addresses import account_key
 
 

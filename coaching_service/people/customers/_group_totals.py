@@ -15,7 +15,7 @@ from coaching_service.core.database.documents import Document, Documents, Pipeli
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
-from coaching_service.people.customers.models import CustomerRoleData, GroupCount, GroupTotal
+from coaching_service.people.customers.models import CustomerGroup, CustomerRoleData, GroupTotal
 
 # The job that counts the clients of a database that older code has used; the migration `group_totals` stores it.
 COUNT = "count_groups"
@@ -57,7 +57,7 @@ async def are_complete(ctx: Context) -> bool:
     return COUNT in complete
 
 
-async def list_all(ctx: Context) -> list[GroupCount]:
+async def list_all(ctx: Context) -> list[CustomerGroup]:
     """Return the groups of the company with the number of clients in each, by name."""
     stages: list[PipelineStage] = [
         {"$group": {"_id": "$group", "count": {"$sum": {"$add": [_number("active"), _number("archived")]}}}},

@@ -20,10 +20,9 @@ from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.text import normalize
 from coaching_service.people.customers import creation, service, store
 from coaching_service.people.customers._duplicates import find_duplicates
+from coaching_service.people.customers.batch_models import CustomerBatchEntry, CustomerBatchResult
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import (
-    BatchEntryResult,
-    BatchResult,
     Customer,
     CustomerChange,
     CustomerDetails,
@@ -46,7 +45,7 @@ class Check:
 @transactional
 async def save_many(
     ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error", *, archived: Collection[int] = ()
-) -> BatchResult:
+) -> CustomerBatchResult:
     """Create a client for each valid entry, or change the one with its identifier in another system.
 
     Not valid are entries whose trainer is not a coach of the company, and those that repeat an earlier one: its
@@ -60,7 +59,7 @@ async def save_many(
         require_permission(ctx.caller, CUSTOMERS.EDIT)
     checked = await check(ctx, entries, on_conflict)
     known = checked.known
-    results: list[BatchEntryResult] = [{"index": index} for index in range(len(entries))]
+    results: list[CustomerBatchEntry] = [{"index": index} for index in range(len(entries))]
     for index, errors in checked.errors.items():
         results[index]["errors"] = list(errors)
     accepted = [
@@ -93,7 +92,7 @@ async def save_many(
 
 
 @transactional
-async def save_and_compare(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> BatchResult:
+async def save_and_compare(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> CustomerBatchResult:
     """Do what `save_many` does, and name the clients who were there already and may be the same as new ones."""
     compared = [entry for entry in entries if not isinstance(entry, InvalidEntry)]
     duplicates = iter(await find_duplicates(ctx, compared))

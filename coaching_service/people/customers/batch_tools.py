@@ -17,8 +17,9 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Date, Email, ListOf, StringList, Text
 from coaching_service.people.customers import batch
 from coaching_service.people.customers._duplicates import find_duplicates
+from coaching_service.people.customers.batch_models import Duplicate
 from coaching_service.people.customers.full_names import full_name_key
-from coaching_service.people.customers.models import Duplicate, NewCustomer
+from coaching_service.people.customers.models import NewCustomer
 from coaching_service.people.identities.addresses import account_key
 
 tools = Tools()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import cast
 
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.secrets import token_hash
@@ -117,17 +117,9 @@ async def upsert_external(
     """
 
     async def create_new(tx: Context) -> CustomerProfile:
-        new = complete()
-        details: dict[str, Any] = {name: value for name, value in new.items() if name != "sendInvitation"}
-        created: dict[str, Any] = {
-            **await create_customer(
-                tx,
-                cast("CustomerDetails", {**details, "externalId": external_id}),
-                send_invitation=new["sendInvitation"],
-            )
-        }
-        created.pop("firstAccessToken")
-        return cast("CustomerProfile", created)
+        new: NewCustomer = {**complete(), "externalId": external_id}
+        created = await create_customer(tx, new, send_invitation=new["sendInvitation"])
+        return cast("CustomerProfile", {name: value for name, value in created.items() if name != "firstAccessToken"})
 
     return await upsert(
         ctx,

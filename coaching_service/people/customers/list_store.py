@@ -12,7 +12,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.people.customers import _group_totals, counters
 from coaching_service.people.customers._search import match_text, match_words, search_page, substring_filter
-from coaching_service.people.customers.models import Customer, CustomerIdentity, GroupCount, SortFigure
+from coaching_service.people.customers.models import Customer, CustomerGroup, CustomerIdentity, SortFigure
 from coaching_service.people.customers.store import (
     ARCHIVED,
     BY_GROUP,
@@ -212,7 +212,7 @@ async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
     return [each["_id"] for each in clients if account_key(each["email"] or "") == account_key(email)]
 
 
-async def count_groups(ctx: Context, where: Filter) -> list[GroupCount]:
+async def count_groups(ctx: Context, where: Filter) -> list[CustomerGroup]:
     """Return the groups of the clients of `where`, each with the number of clients in it, by name.
 
     The numbers of all clients, without a condition, are stored.

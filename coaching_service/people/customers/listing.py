@@ -12,8 +12,8 @@ from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.customers import list_store, service, store
 from coaching_service.people.customers.models import (
+    CustomerGroup,
     CustomerProfile,
-    GroupCount,
     SortFigure,
 )
 
@@ -108,6 +108,6 @@ def build_list_filter(
     return where, len(where) == 1
 
 
-async def list_groups(ctx: Context) -> list[GroupCount]:
+async def list_groups(ctx: Context) -> list[CustomerGroup]:
     """Return the groups of the clients in the coach's scope with the number of clients in each, by name."""
     return await list_store.count_groups(ctx, service.limit_to_scope(ctx))

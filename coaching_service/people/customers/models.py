@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.independent_entries import InvalidEntry
-from coaching_service.core.validation import Date, Email, StringList, Text, Timezone
+from coaching_service.core.pagination import PageFields
+from coaching_service.core.query import FormVersion
+from coaching_service.core.validation import Date, Email, StringList, Text, Timezone, Version
 from coaching_service.people.notification_settings.models import SomeSettings
 
 _EARLIEST_ZONE = timedelta(hours=14)
@@ -264,6 +263,7 @@ class _NewCustomer(SentCustomer, IdentityInput):
 
 CustomerDetails: TypeAlias = Partial[_Details]
 CustomerChange: TypeAlias = Change[_Details]
+CustomerUpsert: TypeAlias = Change[_NewCustomer]
 NewCustomer: TypeAlias = Partial[_NewCustomer]
 
 
@@ -271,55 +271,37 @@ NewCustomer: TypeAlias = Partial[_NewCustomer]
 OnConflict = Literal["error", "update"]
 
 
-class Duplicate(TypedDict):
-    """A client who may be the same person as a new one."""
+class CustomerQuery(PageFields):
+    """The filters of the customer list."""
 
-    _id: ObjectId
-    name: Annotated[str, Description("The full name.")]
-    same: Annotated[
-        Literal["email", "name"], Description("What is the same: the e-mail address, or only the full name.")
+    archived: bool
+    contains: NotRequired[Annotated[str, Description("Part of a name, surname or e-mail, taken literally.")]]
+    groups: NotRequired[Annotated[list[str], Description("Repeatable; any of the groups.")]]
+    assignedTo: NotRequired[
+        Annotated[list[str], Description("Repeatable; any of the trainers; `none`: clients without a trainer.")]
     ]
-
-
-class BatchEntryResult(TypedDict):
-    """What became of the entry at the position `index` (from 0) of a batch: the client, or its errors.
-
-    `duplicates`: clients who may be the same person as one that was created.
-    """
-
-    index: int
-    _id: NotRequired[ObjectId]
-    errors: NotRequired[list[FieldError]]
-    duplicates: NotRequired[list[Duplicate]]
-
-
-class CustomerBatch(TypedDict):
-    """Clients to create or change."""
-
-    customers: Sequence[NewCustomer | InvalidEntry]
-    onConflict: OnConflict
-
-
-class BatchResult(TypedDict):
-    """How many clients a batch has created, how many it has found and changed where they differed, and each entry."""
-
-    created: int
-    updated: int
-    results: list[BatchEntryResult]
+    email: NotRequired[Annotated[str, Description("The whole e-mail address, without regard to case.")]]
+    externalId: NotRequired[str]
 
 
 class ArchiveRequest(TypedDict):
-    """The client to archive or restore; `version` is the one the change is based on."""
+    """The client to archive or restore."""
 
     id: ObjectId
-    version: NotRequired[int]
+    version: NotRequired[Annotated[int, Version()]]
+
+
+class ProfilePhotoFields(TypedDict):
+    """The text fields sent with a profile photo."""
+
+    version: NotRequired[Annotated[int, FormVersion()]]
 
 
 class CustomerReference(TypedDict):
     """A client by identifier and full name."""
 
     _id: ObjectId
-    name: str
+    name: Annotated[str, Description("Name and surname.")]
 
 
 class CustomerRate(CustomerReference):
@@ -328,8 +310,8 @@ class CustomerRate(CustomerReference):
     rate: float | None
 
 
-class GroupCount(TypedDict):
-    """A group and the number of clients in it."""
+class CustomerGroup(TypedDict):
+    """A group and the number of clients in it, archived ones included."""
 
     name: str
     count: int

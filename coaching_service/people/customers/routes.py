@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
-from coaching_service.core.external_identity import ExternalId, Upserted
+from coaching_service.core.external_identity import ExternalId, ExternalIdFilter, Upserted
+from coaching_service.core.field_schemas import input_of, query_of
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import part_of
+from coaching_service.core.list_selection import UpdatedSinceOrSorted, part_of
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.pagination import Page, page_of
-from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
+from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
 from coaching_service.people.customers import batch, creation, listing, models, profile_photos, service
-from coaching_service.people.customers.schemas import (
-    CreatedCustomer,
-    Customer,
-    CustomerBatch,
-    CustomerBatchResult,
-    CustomerFields,
-    CustomerGroup,
-    CustomerQuery,
-    CustomerReference,
-    NewCustomer,
-    ProfilePhotoFields,
-)
+from coaching_service.people.customers.batch_models import CustomerBatch, CustomerBatchResult
+from coaching_service.people.customers.schemas import CreatedCustomer, Customer, CustomerFields, NewCustomer
 from coaching_service.people.customers.trainer_filter import parse_trainers
 
 routes = Routes("/coach/customers", tag="Customers")
+_ARCHIVE_REQUEST = input_of(models.ArchiveRequest, name="CustomerReference")()
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=CustomerQuery(), returns=page_of(Customer), on_worker_thread=True)
-async def list_customers(ctx: Context, query: dict[str, Any]) -> Page[models.CustomerProfile]:
+@routes.get(
+    "",
+    access=coach(CUSTOMERS.VIEW),
+    query=query_of(models.CustomerQuery, PageQuery, ExternalIdFilter, UpdatedSinceOrSorted)(),
+    returns=page_of(Customer),
+    on_worker_thread=True,
+)
+async def list_customers(ctx: Context, query: models.CustomerQuery) -> Page[models.CustomerProfile]:
     """List clients.
 
     Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
@@ -72,14 +70,14 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
     "/batch",
     access=coach(CUSTOMERS.CREATE),
     status=200,
-    body=CustomerBatch(),
+    body=input_of(CustomerBatch, DryRun)(),
     returns=CustomerBatchResult,
     rolls_back=True,
     rejects_unknown_fields=True,
     request_class="bulk",
     example={"customers": [{"name": "Ana", "surname": "Flores", "externalId": "crm:1042"}, {"name": "Bo"}]},
 )
-async def create_customers(ctx: Context, body: models.CustomerBatch) -> models.BatchResult:
+async def create_customers(ctx: Context, body: CustomerBatch) -> CustomerBatchResult:
     """Create or change up to 500 clients.
 
     A client is created for every valid entry, whatever the others are; all of them or, if the request fails, none. An
@@ -91,8 +89,8 @@ async def create_customers(ctx: Context, body: models.CustomerBatch) -> models.B
     return await batch.save_and_compare(ctx, body["customers"], body["onConflict"])
 
 
-@routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(CustomerGroup))
-async def list_customer_groups(ctx: Context) -> list[models.GroupCount]:
+@routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(models.CustomerGroup))
+async def list_customer_groups(ctx: Context) -> list[models.CustomerGroup]:
     """List the groups in use.
 
     Archived clients are counted too.
@@ -103,7 +101,7 @@ async def list_customer_groups(ctx: Context) -> list[models.GroupCount]:
 @routes.put(
     "/archive",
     access=coach(CUSTOMERS.EDIT),
-    body=CustomerReference(),
+    body=_ARCHIVE_REQUEST,
     returns=Customer,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
@@ -119,7 +117,7 @@ async def archive_customer(ctx: Context, body: models.ArchiveRequest) -> models.
 @routes.put(
     "/unarchive",
     access=coach(CUSTOMERS.EDIT),
-    body=CustomerReference(),
+    body=_ARCHIVE_REQUEST,
     returns=Customer,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
@@ -143,7 +141,7 @@ async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> model
     rolls_back=True,
     example={"name": "Ana", "surname": "Flores"},
 )
-async def upsert_customer(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
+async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerUpsert) -> Upserted:
     """Create or change the client with an external identifier.
 
     201 if it is new, as created by POST but without a first-access token; otherwise 200, as changed by PATCH,
@@ -177,13 +175,13 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: models.Cust
 @routes.put(
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields()),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, input_of(models.ProfilePhotoFields)()),
     body_optional=True,
     returns=Customer,
     example={},
 )
 async def set_profile_photo(
-    ctx: Context, customer_id: ObjectId, body: dict[str, Any], file: StoredFile | None
+    ctx: Context, customer_id: ObjectId, body: models.ProfilePhotoFields, file: StoredFile | None
 ) -> models.CustomerProfile:
     """Set a client's profile photo.
 

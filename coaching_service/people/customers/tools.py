@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypedDict, cast
 
 from coaching_service.core.auth.access import coach
@@ -59,14 +60,18 @@ async def list_customers(
     last date anything is scheduled on. Without a match it names the nearest. Use it first: other tools need a client's
     _id."""
     wanted = await match_groups(ctx, groups or [])
-    where: dict[str, Any] = {"archived": is_archived, "groups": [*wanted.known, *wanted.unknown] or None}
-    where |= {"page": page, "size": page_size}
-    clients, coaches = await gather_reads(
-        ctx, listing.list_customers(ctx, **where, contains=search), team.list_coaches(ctx)
+    list_page = partial(
+        listing.list_customers,
+        ctx,
+        archived=is_archived,
+        groups=[*wanted.known, *wanted.unknown] or None,
+        page=page,
+        size=page_size,
     )
+    clients, coaches = await gather_reads(ctx, list_page(contains=search), team.list_coaches(ctx))
     hints = [suggest_groups(wanted)]
     if search and not clients["totalDocs"]:
-        clients = await listing.list_customers(ctx, **where, words=search)
+        clients = await list_page(words=search)
     if search and not clients["totalDocs"]:
         hints.append(await _suggest_clients(ctx, search))
     names = {coach["_id"]: coach["name"] for coach in coaches}
