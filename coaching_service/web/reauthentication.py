@@ -8,14 +8,14 @@ forms from pages of this application are treated in this way.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypedDict
 
-from marshmallow import fields
 from multidict import MultiDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Input
+from coaching_service.core.field_schemas import input_of
 from coaching_service.people.sessions import web_sessions
-from coaching_service.people.sessions.schemas import Credentials
+from coaching_service.people.sessions.models import Credentials
 from coaching_service.people.sessions.web_sessions import StartedSession
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.forms import FormData, load_form
@@ -27,11 +27,11 @@ _PREFIX = f"{FORM_NAME}."
 _NOT_CARRIED_OVER = ("password", "currentPassword", SUBMISSION_FIELD)
 
 
-class _Reauthentication(Input):
-    reauthentication = fields.Nested(Credentials, required=True)
+class _Reauthentication(TypedDict):
+    reauthentication: Credentials
 
 
-SCHEMA = _Reauthentication()
+SCHEMA = input_of(_Reauthentication)()
 
 
 def original_values(data: FormData) -> FormData:

@@ -12,8 +12,7 @@ from coaching_service.people.customer_access import service
 from coaching_service.people.customer_access.models import CustomerPassword, FirstAccess
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.schemas import Customer
-from coaching_service.people.sessions.models import AccessTokenResponse, MessageResponse, SignInResponse
-from coaching_service.people.sessions.schemas import AccessToken, Confirmation, SignedIn
+from coaching_service.people.sessions.models import AccessToken, Confirmation, SignedIn
 
 routes = Routes("", tag="Client access")
 
@@ -28,7 +27,7 @@ routes = Routes("", tag="Client access")
     errors=(CompanySuspended, SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
-async def use_first_access(ctx: Context, body: FirstAccess) -> SignInResponse:
+async def use_first_access(ctx: Context, body: FirstAccess) -> SignedIn:
     """Set a client's first password and sign in.
 
     The token is the `firstAccessToken` that creating the client returned, or the one in an invitation. `email` is
@@ -46,7 +45,7 @@ async def use_first_access(ctx: Context, body: FirstAccess) -> SignInResponse:
     returns=Confirmation,
     errors=(Conflict,),
 )
-async def invite_customer(ctx: Context, customer_id: ObjectId) -> MessageResponse:
+async def invite_customer(ctx: Context, customer_id: ObjectId) -> Confirmation:
     """Invite a client again.
 
     The mail contains a new token; the previous one becomes invalid.
@@ -63,7 +62,7 @@ async def invite_customer(ctx: Context, customer_id: ObjectId) -> MessageRespons
     returns=AccessToken,
     errors=(Conflict,),
 )
-async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
+async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessToken:
     """Act as a client.
 
     A session of 15 minutes that cannot be renewed. It is recorded in the audit log.

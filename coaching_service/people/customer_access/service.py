@@ -22,7 +22,7 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.invitations import service as invitations
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.models import AccessTokenResponse, SignInResponse
+from coaching_service.people.sessions.models import AccessToken, SignedIn
 
 # --- invitation ------------------------------------------------------------------------------------------------------
 
@@ -108,7 +108,7 @@ async def is_token_valid(ctx: Context, token: str) -> bool:
     return bool(token) and await first_access.find_by_first_access_token(ctx.services, token) is not None
 
 
-async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> SignInResponse:
+async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> SignedIn:
     """Set the first password of a client by a first-access token, and return the tokens of a new session.
 
     The client signs in by `email`, else by the e-mail address that the coach entered. A token that was mailed to this
@@ -160,7 +160,7 @@ def _token_rejected() -> SignInRejected:
 
 
 @transactional
-async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
+async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
     """Return a client's session for the caller: 15 minutes long, marked as impersonated, recorded in the audit log.
 
     Raises NotFound, Forbidden as customers.get_visible; Conflict if the client is archived.

@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import ContactDetails
 from coaching_service.people.customers.own_models import OwnSettings
@@ -23,13 +24,6 @@ class OwnProfile(ContactDetails, OwnSettings):
 
 
 class ErasureRequest(TypedDict):
-    """A client's request for the erasure of their data, with the time of the first one."""
+    """A client's request for the erasure of their data."""
 
-    erasureRequestedAt: datetime
-
-
-class PasswordChange(TypedDict):
-    """The current password of a client, and the new one."""
-
-    currentPassword: str
-    password: str
+    erasureRequestedAt: Annotated[datetime, Description("When the client asked for it first.")]

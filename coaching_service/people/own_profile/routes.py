@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, TooManyRequests
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
-from coaching_service.people.customers.own_models import OwnDetails
-from coaching_service.people.customers.schemas import ProfilePhotoFields
-from coaching_service.people.own_profile import models, schemas, service
-from coaching_service.people.sessions.models import NewPasswordResponse
-from coaching_service.people.sessions.schemas import PasswordChange, PasswordSet
+from coaching_service.people.customers.models import ProfilePhotoFields
+from coaching_service.people.customers.own_models import OwnDetails, OwnRecord
+from coaching_service.people.own_profile import service
+from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
+from coaching_service.people.sessions.models import PasswordChange, PasswordSet
 
 routes = Routes("/customer/me", tag="The client's own")
 
 
-@routes.get("", access=customer(), returns=schemas.OwnProfile)
-async def get_own_profile(ctx: Context) -> models.OwnProfile:
+@routes.get("", access=customer(), returns=OwnProfile)
+async def get_own_profile(ctx: Context) -> OwnProfile:
     """Read my profile."""
     return await service.get(ctx)
 
@@ -29,11 +28,11 @@ async def get_own_profile(ctx: Context) -> models.OwnProfile:
 @routes.patch(
     "",
     access=customer(),
-    body=patch_of(schemas.OwnDetails, name="OwnProfileChange"),
-    returns=schemas.OwnProfile,
+    body=patch_of(input_of(OwnRecord), name="OwnProfileChange"),
+    returns=OwnProfile,
     example={"notifications": {"messages": False}, "version": 0},
 )
-async def update_own_profile(ctx: Context, body: OwnDetails) -> models.OwnProfile:
+async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
     """Change my profile.
 
     Only the fields sent are changed; null clears a field.
@@ -44,12 +43,12 @@ async def update_own_profile(ctx: Context, body: OwnDetails) -> models.OwnProfil
 @routes.put(
     "/profile-photo",
     access=customer(),
-    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields()),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, input_of(ProfilePhotoFields)()),
     body_optional=True,
-    returns=schemas.OwnProfile,
+    returns=OwnProfile,
     example={},
 )
-async def set_own_profile_photo(ctx: Context, body: dict[str, Any], file: StoredFile | None) -> models.OwnProfile:
+async def set_own_profile_photo(ctx: Context, body: ProfilePhotoFields, file: StoredFile | None) -> OwnProfile:
     """Set my profile photo.
 
     Without a file nothing changes. Metadata, such as the location, is removed from the picture.
@@ -61,12 +60,12 @@ async def set_own_profile_photo(ctx: Context, body: dict[str, Any], file: Stored
     "/password",
     request_class="unlimited",
     access=customer(),
-    body=PasswordChange(),
+    body=PasswordChange,
     returns=PasswordSet,
     errors=(Forbidden, TooManyRequests),
     example={"currentPassword": "correct horse battery staple", "password": "another long password"},
 )
-async def set_own_password(ctx: Context, body: models.PasswordChange) -> NewPasswordResponse:
+async def set_own_password(ctx: Context, body: PasswordChange) -> PasswordSet:
     """Change my password.
 
     Every other session of mine ends; `deviceToken` replaces the one of my last sign-in. A wrong `currentPassword` is
@@ -76,8 +75,8 @@ async def set_own_password(ctx: Context, body: models.PasswordChange) -> NewPass
     return {"message": "The password has been changed; other sessions have ended", **new_password}
 
 
-@routes.post("/erasure-request", access=customer(), status=200, returns=schemas.ErasureRequest)
-async def request_own_erasure(ctx: Context) -> models.ErasureRequest:
+@routes.post("/erasure-request", access=customer(), status=200, returns=ErasureRequest)
+async def request_own_erasure(ctx: Context) -> ErasureRequest:
     """Ask for the erasure of my data.
 
     The coaches see the request among what needs their attention, and delete the client; asking again changes nothing.

@@ -8,20 +8,18 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.fields import names_of, take
 from coaching_service.core.http.downloads import Download
 from coaching_service.people.customers import activity_dates, profile_photos
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer
-from coaching_service.people.customers.own_models import OwnDetails
+from coaching_service.people.customers.models import ContactDetails, Customer
+from coaching_service.people.customers.own_models import OwnDetails, OwnSettings
 from coaching_service.people.files import service as stored_files
 from coaching_service.people.own_profile.models import ErasureRequest, OwnProfile
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions.models import NewPassword
 
-_FIELDS = (
-    *("name", "surname", "email", "phone", "birthday", "timezone", "language", "loadUnit", "notifications"),
-    *("profilePhoto", "createdAt", "updatedAt", "version"),
-)
+_FIELDS = (*names_of(ContactDetails, OwnSettings), "profilePhoto", "createdAt", "updatedAt", "version")
 
 
 async def get(ctx: Context) -> OwnProfile:
@@ -99,12 +97,7 @@ async def find_erasure_request(ctx: Context) -> datetime | None:
 def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:
     return {
         "_id": customer["_id"],
-        "name": customer["name"],
-        "surname": customer["surname"],
-        "email": customer["email"],
-        "phone": customer["phone"],
-        "birthday": customer["birthday"],
-        "timezone": customer["timezone"],
+        **take(ContactDetails, customer),
         "language": customer.get("language"),
         "loadUnit": customer.get("loadUnit"),
         "notifications": customers.get_notifications(customer),

@@ -109,6 +109,23 @@ class PushKey(TypedDict):
     createdAt: datetime
 
 
+# What changes if a device sends its subscription again, and what is stored of a new one.
+RenewedFields: TypeAlias = Part[StoredSubscription, Literal["userAgent", "sessionId", "sealed", "keyId", "expiresAt"]]
+NewSubscription: TypeAlias = Part[
+    StoredSubscription,
+    Literal[
+        "_id",
+        "userAgent",
+        "lastUsedAt",
+        "subjectId",
+        "kind",
+        "endpointHash",
+        "sessionId",
+        "sealed",
+        "keyId",
+        "expiresAt",
+    ],
+]
 # What the list of devices needs of a subscription, and what sending needs.
 ListedSubscription: TypeAlias = Part[
     StoredSubscription, Literal["_id", "userAgent", "createdAt", "lastUsedAt", "sessionId"]

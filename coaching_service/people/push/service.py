@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import Any
 
 import orjson
 
@@ -18,12 +17,15 @@ from coaching_service.core.external_identity import Upserted
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.outbound.errors import OutboundError
+from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.push import keys, store
 from coaching_service.people.push.models import (
     NewPushSubscription,
+    NewSubscription,
     OwnDevice,
     PushSubscription,
     PushTarget,
+    RenewedFields,
     StoredSubscription,
 )
 from coaching_service.people.sessions import service as sessions
@@ -81,12 +83,13 @@ async def subscribe(ctx: Context, subscription: NewPushSubscription) -> Upserted
 async def _store(ctx: Context, subscription: NewPushSubscription, key_id: ObjectId) -> Upserted:
     if not await sessions.hold_session(ctx, ctx.caller.credential_id):
         raise Unauthorized()
-    endpoint_hash, kind = token_hash(subscription["endpoint"]), "coach" if ctx.caller.is_coach else "customer"
+    endpoint_hash = token_hash(subscription["endpoint"])
+    kind: SubjectKind = "coach" if ctx.caller.is_coach else "customer"
     previous = await store.find_by_endpoint(ctx, endpoint_hash)
     is_own = previous is not None and previous["subjectId"] == ctx.caller.id
     subscription_id = previous["_id"] if previous is not None and is_own else ObjectId()
     target: PushTarget = {"endpoint": subscription["endpoint"], "keys": subscription["keys"]}
-    fields: dict[str, Any] = {
+    fields: RenewedFields = {
         "userAgent": subscription["userAgent"],
         "sessionId": ctx.caller.credential_id,
         "sealed": _seal(ctx.services.vault, subscription_id, target),
@@ -95,8 +98,15 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
     }
     if is_own and (renewed := await store.renew(ctx, subscription_id, fields)) is not None:
         return Upserted(take(PushSubscription, renewed), created=False)
-    new = {"subjectId": ctx.caller.id, "kind": kind, "endpointHash": endpoint_hash, "lastUsedAt": None}
-    stored = await store.replace_device(ctx, {"_id": subscription_id, **fields, **new})
+    new: NewSubscription = {
+        "_id": subscription_id,
+        **fields,
+        "subjectId": ctx.caller.id,
+        "kind": kind,
+        "endpointHash": endpoint_hash,
+        "lastUsedAt": None,
+    }
+    stored = await store.replace_device(ctx, new)
     surplus = (await store.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
     if surplus:
         await store.delete_many(ctx, [each["_id"] for each in surplus])
@@ -114,7 +124,7 @@ async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
 
 async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:
     """End the notifications on the devices whose sessions have ended, in the same transaction."""
-    await store.delete_of_sessions(ctx, event.company_id, event.subject_id, event.session_id, event.kept_session_id)
+    await store.delete_of_sessions(ctx, event)
 
 
 def open_target(vault: Vault, subscription_id: ObjectId, sealed: bytes) -> PushTarget:

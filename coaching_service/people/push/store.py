@@ -14,7 +14,15 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.push.models import ListedSubscription, PushKey, SendingSubscription, StoredSubscription
+from coaching_service.people.push.models import (
+    ListedSubscription,
+    NewSubscription,
+    PushKey,
+    RenewedFields,
+    SendingSubscription,
+    StoredSubscription,
+)
+from coaching_service.people.sessions.events import SessionsEnded
 
 _ORDER = ("-createdAt", "-_id")
 
@@ -63,14 +71,14 @@ async def find_by_endpoint(ctx: Context, endpoint_hash: str) -> StoredSubscripti
     return subscription
 
 
-async def replace_device(ctx: Context, subscription: dict[str, Any]) -> StoredSubscription:
+async def replace_device(ctx: Context, subscription: NewSubscription) -> StoredSubscription:
     """Store the subscription of a device instead of the one that it had, which may be of another company."""
     where = {"endpointHash": subscription["endpointHash"]}
     await subscriptions.across_companies(ctx.services).delete_many(where, session=ctx.session)
     return await subscriptions.insert(ctx, subscription)
 
 
-async def renew(ctx: Context, subscription_id: ObjectId, fields: dict[str, Any]) -> StoredSubscription | None:
+async def renew(ctx: Context, subscription_id: ObjectId, fields: RenewedFields) -> StoredSubscription | None:
     """Change a subscription that a device has sent again."""
     return await subscriptions.update(ctx, {"_id": subscription_id}, {"$set": fields})
 
@@ -85,19 +93,9 @@ async def delete_many(ctx: Context, ids: Sequence[ObjectId]) -> None:
     await subscriptions.delete_many(ctx, {"_id": {"$in": list(ids)}})
 
 
-async def delete_of_sessions(
-    ctx: Context,
-    company_id: ObjectId,
-    subject_id: ObjectId,
-    session_id: ObjectId | None,
-    kept_session_id: ObjectId | None,
-) -> None:
-    """Delete the subscriptions of one session of a coach or client of any company, or of all but one, or of all."""
-    where: Filter = {"companyId": company_id, "subjectId": subject_id}
-    if session_id is not None:
-        where["sessionId"] = session_id
-    elif kept_session_id is not None:
-        where["sessionId"] = {"$ne": kept_session_id}
+async def delete_of_sessions(ctx: Context, ended: SessionsEnded) -> None:
+    """Delete the subscriptions of sessions of a coach or client of any company."""
+    where = ended.filter("sessionId")
     await subscriptions.across_companies(ctx.services).delete_many(where, session=ctx.session)
 
 

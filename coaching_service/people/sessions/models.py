@@ -1,16 +1,19 @@
-"""Sign-in sessions as they are stored and returned."""
+"""Sign-in sessions as they are stored and returned, and the requests about them."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Part
+from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Email, Text
 from coaching_service.people.account.models import Account
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.identities.models import SubjectKind
+from coaching_service.people.identities.passwords import MAX_LENGTH
+from coaching_service.people.sessions import schemas
 from coaching_service.people.team.models import Coach
 
 
@@ -21,8 +24,8 @@ class StoredAccessToken(TypedDict):
     until: datetime
 
 
-class Session(Stored):
-    """A sign-in session of a coach or client, with its access tokens and, unless it ends soon, a refresh token.
+class NewSession(TypedDict):
+    """The fields of a session to store.
 
     `application` is `web` for sessions of the web application and missing for the REST interface; neither is
     accepted by the other. `device` (the User-Agent header) and `lastUsedAt` (to the hour) are of a client's
@@ -31,27 +34,19 @@ class Session(Stored):
 
     subjectId: ObjectId
     kind: SubjectKind
+    impersonatedBy: ObjectId | None
+    familyHash: NotRequired[str]
+    refreshHash: NotRequired[str]
+    application: NotRequired[str]
+    device: NotRequired[str]
+    lastUsedAt: NotRequired[datetime]
+
+
+class Session(NewSession, Stored):
+    """A sign-in session of a coach or client, with its access tokens and, unless it ends soon, a refresh token."""
+
     access: list[StoredAccessToken]
     expiresAt: datetime
-    impersonatedBy: ObjectId | None
-    familyHash: NotRequired[str]
-    refreshHash: NotRequired[str]
-    application: NotRequired[str]
-    device: NotRequired[str]
-    lastUsedAt: NotRequired[datetime]
-
-
-class NewSession(TypedDict):
-    """The fields of a session to store."""
-
-    subjectId: ObjectId
-    kind: SubjectKind
-    impersonatedBy: ObjectId | None
-    familyHash: NotRequired[str]
-    refreshHash: NotRequired[str]
-    application: NotRequired[str]
-    device: NotRequired[str]
-    lastUsedAt: NotRequired[datetime]
 
 
 class OwnSession(TypedDict):
@@ -75,24 +70,44 @@ class SessionWithSubject(Session):
     customer: list[Customer]
 
 
-class AccessTokenResponse(TypedDict):
-    """A session that cannot be renewed; `expiresIn` in seconds."""
+class AccessToken(TypedDict):
+    """A session that cannot be renewed."""
 
     accessToken: str
     tokenType: Literal["Bearer"]
     expiresIn: int
 
 
-class TokensResponse(AccessTokenResponse):
-    """A session that the refresh token renews."""
+class SessionTokens(AccessToken):
+    """A session: `accessToken` goes into `Authorization: Bearer`, `expiresIn` counts seconds."""
 
     refreshToken: str
 
 
-class SignInResponse(TokensResponse):
-    """A session, and the token of the device, which the next sign-in sends."""
+class _NewDevice(TypedDict):
+    deviceToken: Annotated[str, Description("Identifies this device when the user signs in again, for 180 days.")]
 
-    deviceToken: str
+
+class SignedIn(SessionTokens, _NewDevice):
+    """A session, and a token of the device: send it as `deviceToken` when the user signs in again on this device."""
+
+
+class Confirmation(TypedDict):
+    """The confirmation of an action."""
+
+    message: str
+
+
+class _ApiKeys(TypedDict):
+    apiKeys: Annotated[int, Description("How many API keys the user still has.")]
+
+
+class NewPassword(_ApiKeys, _NewDevice):
+    """The result of setting a password."""
+
+
+class PasswordSet(Confirmation, NewPassword):
+    """The confirmation of a new password: `apiKeys` is the number of API keys that the user still has."""
 
 
 class SignUp(TypedDict):
@@ -100,60 +115,68 @@ class SignUp(TypedDict):
 
     companyName: str
     name: str
-    email: str
-    password: str
-
-
-class Credentials(TypedDict):
-    """The e-mail address and password of a user who signs in."""
-
-    email: str
-    password: str
-    deviceToken: NotRequired[str | None]
-
-
-class MessageResponse(TypedDict):
-    """The confirmation of an action."""
-
-    message: str
-
-
-class NewPassword(TypedDict):
-    """The result of setting a password: how many API keys the user still has, and the token of the device."""
-
-    apiKeys: int
-    deviceToken: str
-
-
-class NewPasswordResponse(NewPassword, MessageResponse):
-    """The confirmation of a new password."""
-
-
-class RefreshToken(TypedDict):
-    """A refresh token."""
-
-    refreshToken: str
+    email: Annotated[str, Email()]
+    password: Annotated[str, schemas.NewPassword()]
 
 
 class ForgottenPassword(TypedDict):
     """The e-mail address of a user who has forgotten the password."""
 
-    email: str
-    deviceToken: NotRequired[str | None]
+    email: Annotated[str, Text(max_length=254)]
 
 
-class PasswordReset(TypedDict):
-    """A new password, and the token that allows setting it."""
+class Credentials(TypedDict):
+    """The e-mail address and password of a user who signs in."""
 
-    token: str
-    password: str
-    deleteApiKeys: KeysToDelete
+    email: Annotated[str, Text(max_length=254)]
+    password: Annotated[str, Text(max_length=MAX_LENGTH, trim=False)]
+
+
+class _KnownDevice(TypedDict):
+    deviceToken: NotRequired[Annotated[str | None, schemas.DeviceToken()]]
+
+
+class SignIn(Credentials, _KnownDevice):
+    """The e-mail address and password of a user, and the token of the device."""
+
+
+class ResetRequest(ForgottenPassword, _KnownDevice):
+    """The e-mail address of a user, and the token of the device."""
+
+
+class RefreshToken(TypedDict):
+    """A refresh token."""
+
+    refreshToken: Annotated[str, Text(max_length=500)]
 
 
 class EmailConfirmation(TypedDict):
     """The token that was mailed to an e-mail address."""
 
-    token: str
+    token: Annotated[str, Text(max_length=500)]
+
+
+class _PasswordToSet(TypedDict):
+    password: Annotated[str, schemas.NewPassword()]
+    deleteApiKeys: Annotated[
+        KeysToDelete,
+        Default("none"),
+        Description(
+            "Which API keys of the user to delete: none, those created since the password was last changed, or all."
+        ),
+    ]
+
+
+class PasswordReset(_PasswordToSet):
+    """A new password, and the token that allows setting it."""
+
+    token: Annotated[str, Text(max_length=500)]
+
+
+class PasswordChange(_PasswordToSet):
+    """The current password and a new one."""
+
+    currentPassword: Annotated[str, Text(max_length=MAX_LENGTH, trim=False)]
 
 
 # Where and when a session was used.

@@ -6,8 +6,8 @@ from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
-from coaching_service.people.sessions import confirmations, models, passwords, service
-from coaching_service.people.sessions.schemas import (
+from coaching_service.people.sessions import confirmations, passwords, service
+from coaching_service.people.sessions.models import (
     Confirmation,
     EmailConfirmation,
     PasswordReset,
@@ -29,12 +29,12 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the Ope
     "/register",
     request_class="unlimited",
     access=public(),
-    body=SignUp(),
+    body=SignUp,
     returns=SignedIn,
     errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_up(ctx: Context, body: models.SignUp) -> models.SignInResponse:
+async def sign_up(ctx: Context, body: SignUp) -> SignedIn:
     """Sign up a company.
 
     Its owner is signed in at once, and receives a mail with a token that confirms the e-mail address (POST
@@ -50,12 +50,12 @@ async def sign_up(ctx: Context, body: models.SignUp) -> models.SignInResponse:
     request_class="unlimited",
     access=public(),
     status=200,
-    body=SignIn(),
+    body=SignIn,
     returns=SignedIn,
     errors=(CompanySuspended, SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
-async def sign_in(ctx: Context, body: models.Credentials) -> models.SignInResponse:
+async def sign_in(ctx: Context, body: SignIn) -> SignedIn:
     """Sign in, as a coach or as a client.
 
     From the 6th failure of an account, or the 30th of a network address, within 15 minutes: 429 with `Retry-After`. A
@@ -65,7 +65,7 @@ async def sign_in(ctx: Context, body: models.Credentials) -> models.SignInRespon
     return await service.sign_in(ctx, body["email"], body["password"], _device_tokens(body))
 
 
-def _device_tokens(body: models.Credentials | models.ForgottenPassword) -> list[str]:
+def _device_tokens(body: SignIn | ResetRequest) -> list[str]:
     token = body.get("deviceToken")
     return [token] if token else []
 
@@ -74,7 +74,7 @@ def _device_tokens(body: models.Credentials | models.ForgottenPassword) -> list[
     "/refresh",
     access=public(),
     status=200,
-    body=RefreshToken(),
+    body=RefreshToken,
     returns=SessionTokens,
     errors=(
         CompanySuspended,
@@ -82,7 +82,7 @@ def _device_tokens(body: models.Credentials | models.ForgottenPassword) -> list[
     ),
     example={"refreshToken": "the latest refresh token"},
 )
-async def refresh_session(ctx: Context, body: models.RefreshToken) -> models.TokensResponse:
+async def refresh_session(ctx: Context, body: RefreshToken) -> SessionTokens:
     """Renew a session.
 
     The refresh token can be used once; using it again ends the session with all its tokens.
@@ -91,7 +91,7 @@ async def refresh_session(ctx: Context, body: models.RefreshToken) -> models.Tok
 
 
 @routes.post("/logout", access=any_session(), status=200, returns=Confirmation)
-async def sign_out(ctx: Context) -> models.MessageResponse:
+async def sign_out(ctx: Context) -> Confirmation:
     """Sign out.
 
     Ends the session with all its tokens.
@@ -104,12 +104,12 @@ async def sign_out(ctx: Context) -> models.MessageResponse:
     "/password/forgot",
     access=public(),
     status=200,
-    body=ResetRequest(),
+    body=ResetRequest,
     returns=Confirmation,
     errors=(TooManyRequests,),
     example={"email": "ana@example.com"},
 )
-async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -> models.MessageResponse:
+async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmation:
     """Request a token to set a new password.
 
     The response is the same for every e-mail address. If a user signs in by it, the token is sent there and expires
@@ -125,7 +125,7 @@ async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -
     request_class="unlimited",
     access=public(),
     status=200,
-    body=PasswordReset(),
+    body=PasswordReset,
     returns=PasswordSet,
     errors=(
         CompanySuspended,
@@ -133,7 +133,7 @@ async def request_password_reset(ctx: Context, body: models.ForgottenPassword) -
     ),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
-async def reset_password(ctx: Context, body: models.PasswordReset) -> models.NewPasswordResponse:
+async def reset_password(ctx: Context, body: PasswordReset) -> PasswordSet:
     """Set a new password by a token.
 
     Every session ends; sign in with the new password, and with `deviceToken`, so that failures of others do not prevent
@@ -147,12 +147,12 @@ async def reset_password(ctx: Context, body: models.PasswordReset) -> models.New
     "/confirm-email",
     access=public(),
     status=200,
-    body=EmailConfirmation(),
+    body=EmailConfirmation,
     returns=Confirmation,
     errors=(CompanySuspended, SignInRejected),
     example={"token": "from the e-mail"},
 )
-async def confirm_email(ctx: Context, body: models.EmailConfirmation) -> models.MessageResponse:
+async def confirm_email(ctx: Context, body: EmailConfirmation) -> Confirmation:
     """Confirm an e-mail address by a token.
 
     The token is in the mail that a sign-up, or POST /auth/confirm-email/resend, sends. Mail that the company holds is
@@ -163,7 +163,7 @@ async def confirm_email(ctx: Context, body: models.EmailConfirmation) -> models.
 
 
 @routes.post("/confirm-email/resend", access=any_session(), status=200, returns=Confirmation, errors=(TooManyRequests,))
-async def resend_confirmation(ctx: Context) -> models.MessageResponse:
+async def resend_confirmation(ctx: Context) -> Confirmation:
     """Request another token to confirm the e-mail address.
 
     It is sent to the address by which the caller signs in, unless it is confirmed. From the fourth request within 15

@@ -26,11 +26,11 @@ from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import confirmations, store
 from coaching_service.people.sessions.events import SessionsEnded
 from coaching_service.people.sessions.models import (
-    AccessTokenResponse,
+    AccessToken,
     NewSession,
+    SessionTokens,
     SessionWithSubject,
-    SignInResponse,
-    TokensResponse,
+    SignedIn,
 )
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
@@ -46,14 +46,14 @@ log = structlog.get_logger("coaching_service.sessions")
 # --- signing up, in and out ------------------------------------------------------------------------------------------
 
 
-async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> SignInResponse:
+async def sign_up(ctx: Context, company_name: str, name: str, email: str, password: str) -> SignedIn:
     """Create a company and return the tokens of its owner's session.
 
     Raises Conflict if the e-mail address is already used to sign in, Forbidden if the operator has disabled sign-up,
     TooManyRequests after too many sign-ups from one network address.
     """
 
-    async def create_owner_session(ctx: Context, owner_id: ObjectId) -> SignInResponse:
+    async def create_owner_session(ctx: Context, owner_id: ObjectId) -> SignedIn:
         return await create_session(ctx, owner_id, "coach")
 
     return await register(ctx, company_name, name, email, password, create_owner_session)
@@ -90,7 +90,7 @@ async def register(
     return await create_company(ctx)
 
 
-async def sign_in(ctx: Context, email: str, password: str, device_tokens: Iterable[str] = ()) -> SignInResponse:
+async def sign_in(ctx: Context, email: str, password: str, device_tokens: Iterable[str] = ()) -> SignedIn:
     """Return the tokens of a new session.
 
     `device_tokens`: those that earlier sign-ins returned to the device, which has a counter of failures of its own.
@@ -123,7 +123,7 @@ async def get_principal(services: Services, identity: Identity) -> Principal | N
     return await first_access.load_principal(services, identity.company_id, identity.subject_id)
 
 
-async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> SignInResponse:
+async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> SignedIn:
     """Create a session of a coach or client of the company and return its tokens and one of the device."""
     access, family = new_token(), new_token()
     refresh_token = f"{family}.{new_token()}"
@@ -143,7 +143,7 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
     }
 
 
-async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenResponse:
+async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
     """Return a client's session for the caller: 15 minutes long, marked as impersonated, not renewable."""
     access = new_token()
     session: NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
@@ -151,11 +151,11 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessTokenRespons
     return _token_response(access, IMPERSONATION_LIFETIME)
 
 
-def _token_response(access: str, lifetime: timedelta) -> AccessTokenResponse:
+def _token_response(access: str, lifetime: timedelta) -> AccessToken:
     return {"accessToken": access, "tokenType": "Bearer", "expiresIn": int(lifetime.total_seconds())}
 
 
-async def refresh(ctx: Context, token: str) -> TokensResponse:
+async def refresh(ctx: Context, token: str) -> SessionTokens:
     """Return new tokens for a refresh token, which is then spent.
 
     Raises SignInRejected for any other token; a spent one ends its session at once. A token is not spent while its
@@ -199,7 +199,7 @@ async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
 @transactional
 async def _end(ctx: Context, which: SessionsEnded) -> int:
     """End sessions with what depends on them; returns how many there were."""
-    number = await store.delete(ctx, which.company_id, which.subject_id, which.session_id, which.kept_session_id)
+    number = await store.delete(ctx, which)
     await ctx.publish(which)
     return number
 

@@ -16,6 +16,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions.events import SessionsEnded
 from coaching_service.people.sessions.models import NewSession, Session, SessionUse, SessionWithSubject
 
 ACCESS_LIFETIME = timedelta(hours=1)
@@ -150,18 +151,7 @@ async def find_family(services: Services, family_hash: str) -> Session | None:
     return session  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def delete(
-    ctx: Context,
-    company_id: ObjectId,
-    subject_id: ObjectId,
-    session_id: ObjectId | None = None,
-    kept_session_id: ObjectId | None = None,
-) -> int:
-    """Delete one session of a coach or client of any company, or all but one, or all; returns how many there were."""
-    where: Filter = {"companyId": company_id, "subjectId": subject_id}
-    if session_id is not None:
-        where["_id"] = session_id
-    elif kept_session_id is not None:
-        where["_id"] = {"$ne": kept_session_id}
-    result = await sessions.across_companies(ctx.services).delete_many(where, session=ctx.session)
+async def delete(ctx: Context, ended: SessionsEnded) -> int:
+    """Delete sessions of a coach or client of any company; returns how many there were."""
+    result = await sessions.across_companies(ctx.services).delete_many(ended.filter("_id"), session=ctx.session)
     return result.deleted_count

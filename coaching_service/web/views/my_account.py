@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, invalid_field
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.sessions import passwords
-from coaching_service.people.sessions.schemas import PasswordChange
+from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.sign_in import describe_api_keys
 
@@ -22,8 +22,8 @@ async def my_account_page(ctx: Context) -> dict[str, Any]:
     return {"api_keys": await api_keys.count_own(ctx)}
 
 
-@pages.post("", access=session_only(), form=PasswordChange(), on=my_account_page, request_class="unlimited")
-async def change_password(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=session_only(), form=PasswordChange, on=my_account_page, request_class="unlimited")
+async def change_password(ctx: Context, form: PasswordChange) -> Redirect:
     """Change the password, confirmed with the current one."""
     try:
         new_password = await passwords.change_password(

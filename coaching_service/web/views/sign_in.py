@@ -13,12 +13,11 @@ from coaching_service.core.fields import Default
 from coaching_service.core.validation import Text, Timezone
 from coaching_service.people.sessions import confirmations, passwords, web_sessions
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.models import EmailConfirmation as EmailConfirmationForm
-from coaching_service.people.sessions.models import NewPassword
-from coaching_service.people.sessions.schemas import (
+from coaching_service.people.sessions.models import (
     Credentials,
     EmailConfirmation,
     ForgottenPassword,
+    NewPassword,
     PasswordReset,
     SignUp,
 )
@@ -47,7 +46,7 @@ class TokenQuery(TypedDict):
 
 
 class _SignUp(SignUp):
-    timezone = Timezone(allow_none=True, load_default=None)
+    timezone: Annotated[str | None, Timezone()]
 
 
 @pages.get("/sign-in", access=public(), query=_Next, template="sign_in/sign_in.html")
@@ -65,12 +64,12 @@ async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     "/sign-in",
     access=public(),
     query=_Next,
-    form=Credentials(),
+    form=Credentials,
     on=sign_in_page,
     request_class="unlimited",
     with_request=True,
 )
-async def sign_in(ctx: Context, query: _Next, form: dict[str, Any], request: web.Request) -> Redirect:
+async def sign_in(ctx: Context, query: _Next, form: Credentials, request: web.Request) -> Redirect:
     """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
     session = await web_sessions.sign_in(
         ctx, form["email"], form["password"], device_of(request), device_tokens_of(ctx.services, request)
@@ -86,8 +85,8 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     return {"registration": ctx.services.registration}
 
 
-@pages.post("/sign-up", access=public(), form=_SignUp(), on=sign_up_page, request_class="unlimited")
-async def sign_up(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("/sign-up", access=public(), form=_SignUp, on=sign_up_page, request_class="unlimited")
+async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     """Create a company and sign its owner in."""
     session = await web_sessions.sign_up(
         ctx, form["companyName"], form["name"], form["email"], form["password"], form["timezone"] or "UTC"
@@ -101,8 +100,8 @@ async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     return {"token": query["token"]}
 
 
-@pages.post("/confirm-email", access=public(), form=EmailConfirmation(), on=confirm_email_page)
-async def confirm_email(ctx: Context, form: EmailConfirmationForm) -> Redirect:
+@pages.post("/confirm-email", access=public(), form=EmailConfirmation, on=confirm_email_page)
+async def confirm_email(ctx: Context, form: EmailConfirmation) -> Redirect:
     """Confirm the e-mail address; what the company has held is sent."""
     await sessions.confirm_email(ctx, form["token"])
     return Redirect("/app", "Your email address is confirmed.")
@@ -133,9 +132,9 @@ async def forgotten_password_page(_: Context) -> dict[str, Any]:
 
 
 @pages.post(
-    "/forgotten-password", access=public(), form=ForgottenPassword(), on=forgotten_password_page, with_request=True
+    "/forgotten-password", access=public(), form=ForgottenPassword, on=forgotten_password_page, with_request=True
 )
-async def request_password_reset(ctx: Context, form: dict[str, Any], request: web.Request) -> Redirect:
+async def request_password_reset(ctx: Context, form: ForgottenPassword, request: web.Request) -> Redirect:
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
     await passwords.request_password_reset(ctx, form["email"], device_tokens_of(ctx.services, request))
     return Redirect(
@@ -149,13 +148,13 @@ async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]
     return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
 
 
-@pages.post("/reset-password", access=public(), form=PasswordReset(), on=reset_password_page, request_class="unlimited")
-async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("/reset-password", access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
+async def reset_password(ctx: Context, form: PasswordReset) -> Redirect:
     """Set the password; every session of the account ends."""
     return await set_new_password(ctx, form, "/app/sign-in")
 
 
-async def set_new_password(ctx: Context, form: dict[str, Any], sign_in_path: str) -> Redirect:
+async def set_new_password(ctx: Context, form: PasswordReset, sign_in_path: str) -> Redirect:
     """Set the password of the user of a mailed token, and redirect to the sign-in page."""
     new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
     return Redirect(

@@ -6,7 +6,7 @@ from typing import Any
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.people.sessions.schemas import PasswordReset
+from coaching_service.people.sessions.models import PasswordReset
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.sign_in import TokenQuery, set_new_password
 
@@ -19,7 +19,7 @@ async def reset_password_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     return {"token": query["token"], "api_keys": 0}
 
 
-@pages.post("", access=public(), form=PasswordReset(), on=reset_password_page, request_class="unlimited")
-async def reset_password(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
+async def reset_password(ctx: Context, form: PasswordReset) -> Redirect:
     """Set the password; every session of the client ends."""
     return await set_new_password(ctx, form, "/app/sign-in?next=/train")

@@ -8,22 +8,22 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.lifecycle.export import own as own_export
-from coaching_service.people.customers.own_models import OwnDetails
+from coaching_service.people.customers.own_models import OwnDetails, OwnRecord
 from coaching_service.people.customers.schemas import NoFormFields
-from coaching_service.people.own_profile import schemas
 from coaching_service.people.own_profile import service as own_profile
-from coaching_service.people.sessions.schemas import PasswordChange
+from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/train/settings")
 _PATH = "/train/settings"
 _PROFILE, _PREFERENCES = (f"{_PATH}/profile", f"{_PATH}/preferences")
-_DETAILS = patch_of(schemas.OwnDetails, name="OwnDetailsForm")
+_DETAILS = patch_of(input_of(OwnRecord), name="OwnDetailsForm")
 _PROFILE_FORM = type(_DETAILS)(only=("phone", "birthday", "version"))
 _PREFERENCES_FORM = type(_DETAILS)(only=("timezone", "language", "loadUnit", "version"))
 _LANGUAGES = (
@@ -124,8 +124,8 @@ async def own_password_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-@pages.post("/password", access=customer(), form=PasswordChange(), on=own_password_page, request_class="unlimited")
-async def change_own_password(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("/password", access=customer(), form=PasswordChange, on=own_password_page, request_class="unlimited")
+async def change_own_password(ctx: Context, form: PasswordChange) -> Redirect:
     """Change the password, confirmed with the current one; every other session ends."""
     try:
         new_password = await own_profile.change_password(ctx, form["currentPassword"], form["password"])
