@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
 from typing import Any, Literal
 
-from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
-from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.fields import Part, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyWithCoach
-
-_LAST_USED_PRECISION = timedelta(minutes=1)
+from coaching_service.people.team import credentials
 
 keys = Documents[ApiKey](
     "apiKeys",
@@ -90,22 +86,10 @@ async def find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach 
 
     None if the key, the coach or the company is deleted.
     """
-    stages: list[Document] = [
-        {"$match": where},
-        {"$project": {"sealed": 0, "hash": 0}},
-        {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
-        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-        {"$unwind": "$coach"},
-        {"$unwind": "$company"},
-    ]
-    result: list[Any] = await aggregate_all(keys.across_companies(services), stages)
-    return result[0] if result else None
+    key: ApiKeyWithCoach | None = await credentials.find_with_coach(keys, services, where, without=("sealed", "hash"))
+    return key
 
 
 async def set_last_used(services: Services, key: ApiKey) -> None:
     """Record that a key was used, at most once a minute."""
-    at, last = now(), key["lastUsedAt"]
-    if last is None or at - last >= _LAST_USED_PRECISION:
-        unchanged = {"_id": key["_id"], "lastUsedAt": last}
-        with outcome.incidental():
-            await keys.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})
+    await credentials.set_last_used(keys, services, key)

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
-from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, GrantWithCoach, StoredGrant
+from coaching_service.people.team import credentials
 
 CODE_LIFETIME = timedelta(minutes=5)
 ACCESS_LIFETIME = timedelta(hours=1)
@@ -22,7 +21,6 @@ GRANT_LIFETIME = timedelta(days=60)
 # A spent refresh token is accepted again for so long: applications refresh in parallel.
 REFRESH_GRACE = timedelta(seconds=90)
 _MAX_TOKENS = 20
-_LAST_USED_PRECISION = timedelta(minutes=1)
 
 grants = Documents[StoredGrant](
     "assistantGrants",
@@ -164,22 +162,12 @@ async def find_with_coach(services: Services, grant_id: ObjectId) -> GrantWithCo
 
 
 async def _find_with_coach(services: Services, where: Filter) -> GrantWithCoach | None:
-    stages: list[Document] = [
-        {"$match": where},
-        {"$project": {"code": 0, "access": 0, "refresh": 0, "familyHash": 0}},
-        {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
-        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
-        {"$unwind": "$coach"},
-        {"$unwind": "$company"},
-    ]
-    result: list[Any] = await aggregate_all(grants.across_companies(services), stages)
-    return result[0] if result else None
+    grant: GrantWithCoach | None = await credentials.find_with_coach(
+        grants, services, where, without=("code", "access", "refresh", "familyHash")
+    )
+    return grant
 
 
 async def set_last_used(services: Services, grant: Grant) -> None:
     """Record that a grant was used, at most once a minute."""
-    at, last = now(), grant["lastUsedAt"]
-    if last is None or at - last >= _LAST_USED_PRECISION:
-        unchanged = {"_id": grant["_id"], "lastUsedAt": last}
-        with outcome.incidental():
-            await grants.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})
+    await credentials.set_last_used(grants, services, grant)
