@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated, NotRequired, TypedDict, get_args
+
+from marshmallow import validate as validators
 
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
+from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Date
+from coaching_service.core.validation_messages import Message
+from coaching_service.people.customers.derived_figures import RateDays, RateOrder
+
+MAX_LIST_DAYS = 92
+PERIODS: tuple[RateDays, ...] = get_args(RateDays)
 
 
 class BlockCompliance(TypedDict):
@@ -70,6 +79,55 @@ class ClientCompliance(TypedDict):
     workoutCompletionPercentage: Annotated[
         float | None, Description("In percent, 0 to 100; null without a workout day.")
     ]
+
+
+class _RateQuery(PartQuery):
+    period: NotRequired[
+        Annotated[
+            RateDays,
+            QueryInteger(
+                validate=validators.OneOf(PERIODS, error=Message("must be one of: 7, 30, 90", "INVALID_CHOICE")),
+                metadata={
+                    "description": "The stored rates of the last 7, 30 or 90 days up to each client's today; required "
+                    "without `from` and `to`.",
+                    "enum": list(PERIODS),
+                },
+            ),
+        ]
+    ]
+    below: NotRequired[
+        Annotated[
+            int, QueryInteger(minimum=0, maximum=100), Description("Only clients whose percentage is below this one.")
+        ]
+    ]
+    sort: NotRequired[
+        Annotated[
+            RateOrder,
+            Description(
+                "The order: `percentage`, lowest first and null last, the default with `period`; or `name`, the only "
+                "one with `from` and `to`."
+            ),
+        ]
+    ]
+
+
+_Range = TypedDict(
+    "_Range",
+    {
+        "from": NotRequired[Annotated[str, Date(), Description("The first date, with `to` and without `period`.")]],
+        "to": NotRequired[
+            Annotated[
+                str,
+                Date(),
+                Description(f"The last date, included; at most {MAX_LIST_DAYS} days with the first one."),
+            ]
+        ],
+    },
+)
+
+
+class ComplianceListQuery(_RateQuery, _Range):
+    """Either `period`, on request with `sort`; or `from` and `to`; with `below` on request."""
 
 
 class ClientTimezone(TypedDict):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -11,16 +9,17 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.progress.compliance import _company, service
-from coaching_service.progress.compliance.models import ClientCompliance, Compliance
-from coaching_service.progress.compliance.schemas import ComplianceListQuery
-from coaching_service.progress.form_responses.schemas import OpenRange
+from coaching_service.progress.compliance.models import ClientCompliance, Compliance, ComplianceListQuery
+from coaching_service.progress.compliance.schemas import COMPLIANCE_LIST_QUERY
+from coaching_service.progress.form_responses.models import OpenRange
+from coaching_service.progress.form_responses.schemas import OPEN_RANGE
 
 routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 company_routes = Routes("/coach/compliance", tag="Compliance")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=OpenRange(), returns=Compliance)
-async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> Compliance:
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=OPEN_RANGE(), returns=Compliance)
+async def get_compliance(ctx: Context, customer_id: ObjectId, query: OpenRange) -> Compliance:
     """Read what a client did of what was scheduled.
 
     Without `from` and `to`: the last 30 days up to the client's today; less than 3,700 days at once. A workout day has
@@ -33,10 +32,10 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, query: dict[str, s
 @company_routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=ComplianceListQuery(),
+    query=COMPLIANCE_LIST_QUERY(),
     returns=cursor_page_of(ClientCompliance),
 )
-async def list_compliance(ctx: Context, query: dict[str, Any]) -> CursorPage[ClientCompliance]:
+async def list_compliance(ctx: Context, query: ComplianceListQuery) -> CursorPage[ClientCompliance]:
     """List what each client did of what was scheduled.
 
     With `period`: the rates stored with the clients, which follow a change within ten seconds, lowest first. With

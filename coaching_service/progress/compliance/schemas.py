@@ -2,57 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from marshmallow import validate as validators
 from marshmallow import validates_schema
 
-from coaching_service.core.pagination import CursorQuery
-from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Choice, Date
-from coaching_service.core.validation_messages import Message, invalid
-
-MAX_LIST_DAYS = 92
-_NOT_A_PERIOD = Message("must be one of: 7, 30, 90", "INVALID_CHOICE")
+from coaching_service.core.field_schemas import query_of
+from coaching_service.core.validation import Input
+from coaching_service.core.validation_messages import invalid
+from coaching_service.progress.compliance.models import MAX_LIST_DAYS, ComplianceListQuery
 
 
-class ComplianceListQuery(CursorQuery):
-    """Either `period`, on request with `sort`; or `from` and `to`; with `below` on request."""
-
-    class Meta(CursorQuery.Meta):
-        include = {
-            "from": Date(metadata={"description": "The first date, with `to` and without `period`."}),
-            "to": Date(
-                metadata={"description": f"The last date, included; at most {MAX_LIST_DAYS} days with the first one."}
-            ),
-        }
-
-    period = QueryInteger(
-        validate=validators.OneOf((7, 30, 90), error=_NOT_A_PERIOD),
-        metadata={
-            "description": "The stored rates of the last 7, 30 or 90 days up to each client's today; required without "
-            "`from` and `to`.",
-            "enum": [7, 30, 90],
-        },
-    )
-    below = QueryInteger(
-        minimum=0,
-        maximum=100,
-        metadata={"description": "Only clients whose percentage is below this one."},
-    )
-    sort = Choice(
-        "percentage",
-        "name",
-        metadata={
-            "description": "The order: `percentage`, lowest first and null last, the default with `period`; or `name`, "
-            "the only one with `from` and `to`."
-        },
-    )
-
+class _EitherPeriodOrRange(Input):
     @validates_schema(skip_on_field_errors=True)
-    def validate_period(self, data: Mapping[str, Any], **_: Any) -> None:
+    def validate_period(self, data: ComplianceListQuery, **_: Any) -> None:
         """Raise ValidationError unless there is either a period, or a range of at most 92 days without its filters."""
         if "period" in data:
             for name in {"from", "to"} & data.keys():
@@ -73,3 +36,6 @@ class ComplianceListQuery(CursorQuery):
             raise invalid("must not be before from", "BEFORE_START", "to")
         if days > MAX_LIST_DAYS:
             raise invalid(f"must be at most {MAX_LIST_DAYS} days with from", "RANGE_TOO_LONG", "to")
+
+
+COMPLIANCE_LIST_QUERY = query_of(ComplianceListQuery, _EitherPeriodOrRange)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
@@ -21,11 +21,10 @@ from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays
 from coaching_service.progress.compliance import _company, service
-from coaching_service.progress.compliance.models import ClientCompliance, DayCompliance
+from coaching_service.progress.compliance.models import MAX_LIST_DAYS, PERIODS, ClientCompliance, DayCompliance
 
 tools = Tools()
-_MAX_DAYS, _MAX_COMPANY_DAYS = 366, 92
-_PERIODS: tuple[RateDays, ...] = get_args(RateDays)
+_MAX_DAYS = 366
 _USUAL_PERIOD: RateDays = 30
 
 
@@ -36,8 +35,8 @@ class ComplianceQuery(ToolPart):
     startDate = Date(load_default=None, metadata={"description": "First day; with endDate."})
     endDate = Date(load_default=None, metadata={"description": "At most a year later, for all clients 92 days."})
     period = Integer(
-        minimum=min(_PERIODS),
-        maximum=max(_PERIODS),
+        minimum=min(PERIODS),
+        maximum=max(PERIODS),
         **optional("All clients: the last 7, 30 or 90 days."),
     )
     below = Integer(minimum=1, maximum=100, **optional("All clients: only those below this percentage."))
@@ -50,12 +49,12 @@ class ComplianceQuery(ToolPart):
             missing, given = ("endDate", "startDate") if end is None else ("startDate", "endDate")
             raise ValidationError(f"is required together with {given}", missing)
         if start is not None:
-            require_range(start, end, _MAX_DAYS if one_client else _MAX_COMPANY_DAYS)
+            require_range(start, end, _MAX_DAYS if one_client else MAX_LIST_DAYS)
         if data["period"] is not None and (one_client or start is not None):
             raise invalid("is only for all clients, without dates", "NOT_COMBINED", "period")
         if data["below"] is not None and one_client:
             raise invalid("is only for all clients", "NOT_COMBINED", "below")
-        if data["period"] not in (None, *_PERIODS):
+        if data["period"] not in (None, *PERIODS):
             raise invalid("must be 7, 30 or 90", "INVALID_CHOICE", "period")
 
 

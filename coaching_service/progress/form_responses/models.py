@@ -10,6 +10,7 @@ from marshmallow import fields
 from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.pagination import PartQuery
 from coaching_service.core.validation import Date, Text
 from coaching_service.library.forms.models import AnswerValue
 from coaching_service.people.customers.models import CustomerReference
@@ -59,6 +60,20 @@ class ReceivedResponse(FormResponse):
     """A response to a form with its client."""
 
     customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
+
+
+# From `from` to `to`, both included. `from` is a keyword of Python, so this type has the functional form.
+OpenRange = TypedDict(
+    "OpenRange", {"to": NotRequired[Annotated[str, Date()]], "from": NotRequired[Annotated[str, Date()]]}
+)
+
+
+class InboxQuery(PartQuery, OpenRange):
+    """Filters of the responses of all clients; they combine with AND."""
+
+    reviewed: NotRequired[Annotated[bool, Description("`true`: only reviewed ones; `false`: only the others.")]]
+    formId: NotRequired[Annotated[ObjectId, Description("Only responses to this form.")]]
+    customerId: NotRequired[Annotated[ObjectId, Description("Only responses of this client.")]]
 
 
 class Review(TypedDict):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
@@ -23,8 +21,10 @@ inbox_routes = Routes(
 _RECEIVED = output_of(models.ReceivedResponse, output_of(models.FormResponse))
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=schemas.OpenRange(), returns=list_of(models.FormResponse))
-async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[str, str]) -> list[models.FormResponse]:
+@routes.get("", access=coach(FORMS.VIEW), query=schemas.OPEN_RANGE(), returns=list_of(models.FormResponse))
+async def list_form_responses(
+    ctx: Context, customer_id: ObjectId, query: models.OpenRange
+) -> list[models.FormResponse]:
     """List a client's responses to forms, newest first.
 
     `date` is the date of the session; each answer has the text of its question at the time.
@@ -32,8 +32,8 @@ async def list_form_responses(ctx: Context, customer_id: ObjectId, query: dict[s
     return await service.list_between(ctx, customer_id, query.get("from"), query.get("to"))
 
 
-@inbox_routes.get("", access=coach(FORMS.VIEW), query=schemas.InboxQuery(), returns=cursor_page_of(_RECEIVED))
-async def list_received_form_responses(ctx: Context, query: dict[str, Any]) -> CursorPage[models.ReceivedResponse]:
+@inbox_routes.get("", access=coach(FORMS.VIEW), query=schemas.INBOX_QUERY(), returns=cursor_page_of(_RECEIVED))
+async def list_received_form_responses(ctx: Context, query: models.InboxQuery) -> CursorPage[models.ReceivedResponse]:
     """List the responses of all clients to forms, the one with the latest date first.
 
     Responses of clients whom the caller may not see are left out.
@@ -74,8 +74,8 @@ async def set_form_response_reviewed(
     return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])
 
 
-@own_routes.get("", access=customer(), query=schemas.OpenRange(), returns=list_of(models.FormResponse))
-async def list_own_form_responses(ctx: Context, query: dict[str, str]) -> list[models.FormResponse]:
+@own_routes.get("", access=customer(), query=schemas.OPEN_RANGE(), returns=list_of(models.FormResponse))
+async def list_own_form_responses(ctx: Context, query: models.OpenRange) -> list[models.FormResponse]:
     """List my responses to forms, newest first.
 
     `date` is the date of the session; responses of days that are hidden from the client are left out.

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange
+from coaching_service.core.query import DateRange, Period
 from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
@@ -54,7 +54,7 @@ own_routes = Routes("/customer", tag="The client's own")
 
 
 @own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(WorkoutBlock), on_worker_thread=True)
-async def list_own_workout_blocks(ctx: Context, query: dict[str, str]) -> list[Block]:
+async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
     """List my workout blocks.
 
     Only those on days that are visible to the client.
