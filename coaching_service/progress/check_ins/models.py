@@ -24,12 +24,18 @@ class Recurrence(TypedDict):
     weekday: Annotated[
         int | None,
         Integer(minimum=1, maximum=7),
-        Description(request=f"{_WEEKDAY}.", response=f"{_WEEKDAY}; null with `everyDays`."),
+        Description(
+            request=f"{_WEEKDAY}.",
+            response=f"{_WEEKDAY}; null with `everyDays`.",
+            argument="Every week on this day, 1 Monday to 7 Sunday.",
+        ),
     ]
     everyDays: Annotated[
         int | None,
         Integer(minimum=1, maximum=366),
-        Description(request=f"{_EVERY}.", response=f"{_EVERY}; null with `weekday`."),
+        Description(
+            request=f"{_EVERY}.", response=f"{_EVERY}; null with `weekday`.", argument="Instead: every so many days."
+        ),
     ]
     startDate: Annotated[str, Date(), Description("The first date on which it can take place.")]
     until: Annotated[
@@ -38,6 +44,7 @@ class Recurrence(TypedDict):
         Description(
             request="The last date on which it can take place. Default: no end.",
             response="The last date on which it can take place; null without an end.",
+            argument="Last day. Default: no end.",
         ),
     ]
 

@@ -11,12 +11,13 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.core.validation import Date, Text
 from coaching_service.core.validation_messages import BEFORE_START, Message
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
@@ -38,10 +39,10 @@ class CheckInToSchedule(CustomerArgument):
     form = Text(**optional("A form to answer: its name or _id."))
     metrics = Text(**optional("Instead: a metric set to record, its name or _id."))
     task = Text(**optional("Instead: a task, such as a daily habit."))
-    weekday = Integer(minimum=1, maximum=7, **optional("Every week on this day, 1 Monday to 7 Sunday."))
-    everyDays = Integer(minimum=1, maximum=366, **optional("Instead: every so many days."))
+    weekday = argument_of(Recurrence, "weekday")
+    everyDays = argument_of(Recurrence, "everyDays")
     startDate = Date(**optional("First day. Default: the client's today."))
-    until = Date(**optional("Last day. Default: no end."))
+    until = argument_of(Recurrence, "until")
 
     @validates_schema(skip_on_field_errors=False)
     def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
