@@ -60,12 +60,16 @@ async def list_photos(
 
 async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhoto:
     """Return the photos of one date. Raises NotFound, and what `list_photos` raises."""
-    _, document = await gather_reads(
+    return _to_photos(ctx, await _get(ctx, customer_id, photos_id))
+
+
+async def _get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> StoredPhotos:
+    _, photos = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
     )
-    if document is None:
+    if photos is None:
         raise NotFound("progress photo")
-    return _to_photos(ctx, document)
+    return photos
 
 
 async def create(
@@ -122,10 +126,7 @@ async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, 
 
     It must not be cached. Raises NotFound, and what `list_photos` raises.
     """
-    _, document = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
-    )
-    photo = None if document is None else document.get("sides", {}).get(side)
+    photo = (await _get(ctx, customer_id, photos_id)).get("sides", {}).get(side)
     if photo is None:
         raise NotFound("progress photo")
     return await stored_files.open_file(ctx, (photo["thumbnailId"] if small else None) or photo["fileId"])
