@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.database.collections import ReadableCollection
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import inspection
 from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
@@ -17,9 +15,3 @@ async def find_erasing(services: Services) -> set[ObjectId]:
     async for arguments in inspection.iterate_arguments(services, (ERASE_CUSTOMER, ERASE)):
         erasing.add(arguments.get("customerId") or arguments["companyId"])
     return erasing
-
-
-def is_being_erased(collection: ReadableCollection[Document], document: Document, erasing: set[ObjectId]) -> bool:
-    """Return whether a document belongs to one of the clients or companies `erasing`."""
-    client = document.get(collection.client_field) if collection.client_field else None
-    return client in erasing or document.get("companyId") in erasing

@@ -13,8 +13,8 @@ from coaching_service.core.database.documents import Document, Documents, declar
 from coaching_service.core.database.portable import Portable, values_at
 from coaching_service.core.document_comparison import comparison_with
 from coaching_service.core.validation_messages import field_errors
+from coaching_service.lifecycle.consistency._batches import iterate_batches
 
-_BATCH = 500
 _ADVICE = "Restore the documents from a backup, or correct them by hand: the service stores no such documents"
 
 
@@ -24,14 +24,11 @@ async def find_wrong(services: Services, count_read: CountRead) -> AsyncIterator
         if not is_typeddict(collection.model):
             continue
         occurrences: dict[str, Occurrences] = {}
-        number = 0
-        async for document in services.collection(name).find({}, batch_size=_BATCH):
-            for problem in set(_problems(collection, document)):
-                occurrences.setdefault(problem, Occurrences()).add(document["_id"])
-            number += 1
-            if number % _BATCH == 0:
-                count_read(_BATCH)
-        count_read(number % _BATCH)
+        async for batch in iterate_batches(services, name):
+            for document in batch:
+                for problem in set(_problems(collection, document)):
+                    occurrences.setdefault(problem, Occurrences()).add(document["_id"])
+            count_read(len(batch))
         for problem, occurrence in sorted(occurrences.items()):
             yield occurrence.finding(f"Documents of {name} whose {problem}", _ADVICE)
 

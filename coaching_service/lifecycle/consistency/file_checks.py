@@ -13,10 +13,9 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.database.portable import FILE_FIELDS, file_holders
 from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency._erasures import find_erasing, is_being_erased
+from coaching_service.lifecycle.consistency._batches import BATCH, iterate_batches, list_wrong
 
 ORPHANED_AFTER = timedelta(days=1)
-_BATCH = 500
 _IDS_IN_MEMORY = 200_000
 _ATTACHED: Document = {"pending": {"$ne": True}}
 
@@ -37,30 +36,13 @@ def _file_ids(document: Document) -> set[ObjectId]:
 async def find_missing_files(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find records that refer to a file that does not exist, or is not attached."""
     for name in holding_collections():
-        occurrences, batch = Occurrences(), list[Document]()
-        async for document in services.collection(name).find({}, batch_size=_BATCH):
-            batch.append(document)
-            if len(batch) == _BATCH:
-                await _add_missing(services, name, batch, occurrences)
-                count_read(len(batch))
-                batch = []
-        await _add_missing(services, name, batch, occurrences)
-        count_read(len(batch))
+        occurrences = Occurrences()
+        async for batch in iterate_batches(services, name):
+            for identifier in await list_wrong(services, name, batch, _without_file):
+                occurrences.add(identifier)
+            count_read(len(batch))
         advice = "Restore the files from a backup, or delete the records; their files cannot be downloaded"
         yield occurrences.finding(f"Records of {name} whose file is missing", advice)
-
-
-async def _add_missing(services: Services, name: str, batch: Sequence[Document], occurrences: Occurrences) -> None:
-    if not (suspects := await _without_file(services, batch, session=None)):
-        return
-    async with reading_snapshot(services) as session:
-        where = {"_id": {"$in": [document["_id"] for document in suspects]}}
-        documents = await services.collection(name).find(where, session=session).to_list(None)
-        missing = await _without_file(services, documents, session)
-    erasing, collection = await find_erasing(services) if missing else set(), declared_collections()[name]
-    for document in missing:
-        if not is_being_erased(collection, document, erasing):
-            occurrences.add(document["_id"])
 
 
 async def _without_file(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
@@ -77,7 +59,7 @@ async def _without_file(services: Services, documents: Sequence[Document], sessi
 async def find_missing_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find attached files that do not have all their chunks."""
     occurrences = Occurrences()
-    async for batch in _batches(services, {}):
+    async for batch in _attached_files(services, {}):
         count_read(len(batch))
         if suspects := await _incomplete(services, batch, session=None):
             async with reading_snapshot(services) as session:
@@ -105,10 +87,10 @@ async def _incomplete(services: Services, ids: Sequence[ObjectId], session: Any)
     return [key for key, number in expected.items() if stored.get(key, (0, -1)) != (number, number - 1)]
 
 
-async def _batches(services: Services, where: Document, size: int = _BATCH) -> AsyncIterator[list[ObjectId]]:
+async def _attached_files(services: Services, where: Document, size: int = BATCH) -> AsyncIterator[list[ObjectId]]:
     """Iterate over the identifiers of attached files, in batches."""
     batch: list[ObjectId] = []
-    cursor = services.collection(files.files.name).find({**where, **_ATTACHED}, {"_id": 1}, batch_size=_BATCH)
+    cursor = services.collection(files.files.name).find({**where, **_ATTACHED}, {"_id": 1}, batch_size=BATCH)
     async for file in cursor:
         batch.append(file["_id"])
         if len(batch) == size:
@@ -140,8 +122,8 @@ async def delete_unreferenced(services: Services) -> None:
 
     async for unreferenced in _unreferenced(services, lambda _: None):
         ids = sorted(unreferenced)
-        for start in range(0, len(ids), _BATCH):
-            await in_transaction(Context(services), lambda tx, part=ids[start : start + _BATCH]: delete(tx, part))  # type: ignore[misc]  # bound now
+        for start in range(0, len(ids), BATCH):
+            await in_transaction(Context(services), lambda tx, part=ids[start : start + BATCH]: delete(tx, part))  # type: ignore[misc]  # bound now
 
 
 async def _unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[set[ObjectId]]:
@@ -152,17 +134,17 @@ async def _unreferenced(services: Services, count_read: CountRead) -> AsyncItera
     """
     is_old = {"uploadDate": {"$lt": now() - ORPHANED_AFTER}}
     names = holding_collections()
-    async for batch in _batches(services, is_old, _IDS_IN_MEMORY):
+    async for batch in _attached_files(services, is_old, _IDS_IN_MEMORY):
         left = set(batch)
         for name in (*names, *reversed(names)):
             if not left:
                 break
-            async for document in services.collection(name).find({}, batch_size=_BATCH):
+            async for document in services.collection(name).find({}, batch_size=BATCH):
                 left -= _file_ids(document)
                 count_read(1)
         ids = sorted(left)
-        for start in range(0, len(ids), _BATCH):
-            where = {"_id": {"$in": ids[start : start + _BATCH]}, **_ATTACHED}
+        for start in range(0, len(ids), BATCH):
+            where = {"_id": {"$in": ids[start : start + BATCH]}, **_ATTACHED}
             existing = services.collection(files.files.name).find(where, {"_id": 1})
             if confirmed := {file["_id"] async for file in existing}:
                 yield confirmed

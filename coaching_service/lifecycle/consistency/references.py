@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
@@ -13,9 +14,9 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.database.portable import Portable, values_at
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency._erasures import find_erasing, is_being_erased
+from coaching_service.lifecycle.consistency._batches import iterate_batches, list_wrong
+from coaching_service.lifecycle.consistency._erasures import find_erasing
 
-_BATCH = 500
 _COMPANIES = "companies"
 
 
@@ -47,9 +48,12 @@ async def find_broken(services: Services, count_read: CountRead) -> AsyncIterato
         by_collection[reference.collection].append(reference)
     for name, references in by_collection.items():
         occurrences = {reference: Occurrences() for reference in references}
-        async for batch in _batches(services, name, references):
+        fields: Document = {"companyId": 1, **{reference.path: 1 for reference in references}}
+        if client_field := declared_collections()[name].client_field:
+            fields[client_field] = 1
+        async for batch in iterate_batches(services, name, fields):
             for reference in references:
-                for identifier in await _find_broken(services, reference, batch):
+                for identifier in await list_wrong(services, name, batch, partial(_broken, reference)):
                     occurrences[reference].add(identifier)
             count_read(len(batch))
         for reference, broken in occurrences.items():
@@ -58,36 +62,8 @@ async def find_broken(services: Services, count_read: CountRead) -> AsyncIterato
             yield broken.finding(problem, advice)
 
 
-async def _batches(services: Services, name: str, references: Sequence[Reference]) -> AsyncIterator[list[Document]]:
-    batch: list[Document] = []
-    fields = {"companyId": 1, **{reference.path: 1 for reference in references}}
-    if client_field := declared_collections()[name].client_field:
-        fields[client_field] = 1
-    async for document in services.collection(name).find({}, fields, batch_size=_BATCH):
-        batch.append(document)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-async def _find_broken(services: Services, reference: Reference, batch: Sequence[Document]) -> list[ObjectId]:
-    """Return the documents of a batch whose references are still broken when all are read at one moment."""
-    suspects = await _broken(services, reference, batch, session=None)
-    if not suspects:
-        return []
-    collection = declared_collections()[reference.collection]
-    async with reading_snapshot(services) as session:
-        where = {"_id": {"$in": [document["_id"] for document in suspects]}}
-        documents = await services.collection(reference.collection).find(where, session=session).to_list(None)
-        broken = await _broken(services, reference, documents, session)
-    erasing = await find_erasing(services) if broken else set()
-    return [document["_id"] for document in broken if not is_being_erased(collection, document, erasing)]
-
-
 async def _broken(
-    services: Services, reference: Reference, documents: Sequence[Document], session: Any
+    reference: Reference, services: Services, documents: Sequence[Document], session: Any
 ) -> list[Document]:
     values = {document["_id"]: reference.values(document) for document in documents}
     wanted = list(set[ObjectId]().union(*values.values()))

@@ -8,13 +8,12 @@ from typing import Any
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Document, declared_collections
-from coaching_service.core.database.transactions import reading_snapshot
+from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency._erasures import find_erasing, is_being_erased
+from coaching_service.lifecycle.consistency._batches import iterate_batches, list_wrong
 
-_BATCH = 500
 _SIGN_INS = ("identities", "identityClaims", "passwordResets")
+_FIELDS = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
 _USERS = {"coach": "coaches", "customer": "customers"}
 
 
@@ -22,8 +21,8 @@ async def find_without_user(services: Services, count_read: CountRead) -> AsyncI
     """Find identities, claims and resets of coaches and clients that do not exist, or are of another company."""
     for name in _SIGN_INS:
         occurrences = Occurrences()
-        async for batch in _batches(services, name):
-            for identifier in await _confirmed(services, name, batch, _without_user):
+        async for batch in iterate_batches(services, name, _FIELDS):
+            for identifier in await list_wrong(services, name, batch, _without_user):
                 occurrences.add(identifier)
             count_read(len(batch))
         problem = f"Documents of {name} whose coach or client does not exist"
@@ -38,8 +37,8 @@ async def find_without_identity(services: Services, count_read: CountRead) -> As
     Clients have none before their first access, and clients of an import had theirs in another company.
     """
     owners, employees = Occurrences(), Occurrences()
-    async for batch in _batches(services, "coaches"):
-        missing = set(await _confirmed(services, "coaches", batch, _without_identity))
+    async for batch in iterate_batches(services, "coaches", _FIELDS):
+        missing = set(await list_wrong(services, "coaches", batch, _without_identity))
         exempt = await _unconfirmed_companies(services, batch) if missing else set()
         for coach in batch:
             if coach["_id"] in missing:
@@ -50,30 +49,6 @@ async def find_without_identity(services: Services, count_read: CountRead) -> As
     again = "Their address was confirmed by another user, or the identity is lost: invite them again"
     yield owners.finding("Owners who cannot sign in", lost)
     yield employees.finding("Coaches who cannot sign in", again, is_notice=True)
-
-
-async def _batches(services: Services, name: str) -> AsyncIterator[list[Document]]:
-    fields = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
-    batch: list[Document] = []
-    async for document in services.collection(name).find({}, fields, batch_size=_BATCH):
-        batch.append(document)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-async def _confirmed(services: Services, name: str, batch: Sequence[Document], find: Any) -> list[ObjectId]:
-    """Return the identifiers in a batch that `find` returns again at one moment, and that are not being erased."""
-    if not (suspects := await find(services, batch, None)):
-        return []
-    async with reading_snapshot(services) as session:
-        where = {"_id": {"$in": [document["_id"] for document in suspects]}}
-        documents = await services.collection(name).find(where, session=session).to_list(None)
-        wrong = await find(services, documents, session)
-    erasing, collection = await find_erasing(services), declared_collections()[name]
-    return [document["_id"] for document in wrong if not is_being_erased(collection, document, erasing)]
 
 
 async def _without_user(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
