@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.integrations.company_export import service
-from coaching_service.integrations.company_export.schemas import ExportQuery
+from coaching_service.integrations.company_export.schemas import EXPORT_QUERY, ExportQuery
 
 routes = Routes("/coach/export", tag="Export")
 
@@ -17,12 +15,12 @@ routes = Routes("/coach/export", tag="Export")
 @routes.get(
     "",
     access=owner(),
-    query=ExportQuery(),
+    query=EXPORT_QUERY(),
     returns=bytes,
     media_types=("application/zip", "text/csv"),
     request_class="bulk",
 )
-async def export_company(ctx: Context, query: dict[str, Any]) -> Download:
+async def export_company(ctx: Context, query: ExportQuery) -> Download:
     """Export the whole company.
 
     A streamed ZIP archive of the account, the libraries and every client, with all files and a manifest, but without

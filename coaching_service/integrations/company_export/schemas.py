@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from marshmallow import validates_schema
 
-from coaching_service.core.validation import Choice, Input
+from coaching_service.core.field_schemas import query_of
+from coaching_service.core.fields import Default, Description
+from coaching_service.core.validation import Input
 from coaching_service.core.validation_messages import invalid
 
 
-class ExportQuery(Input):
+class ExportQuery(TypedDict):
     """What to export."""
 
-    format = Choice("zip", "csv", load_default="zip", metadata={"description": "`zip`: everything. Default: `zip`."})
-    kind = Choice(
-        "workouts", "customers", metadata={"description": "What the CSV file contains: required with `format=csv`."}
-    )
+    format: Annotated[Literal["zip", "csv"], Default("zip"), Description("`zip`: everything. Default: `zip`.")]
+    kind: NotRequired[
+        Annotated[
+            Literal["workouts", "customers"],
+            Description("What the CSV file contains: required with `format=csv`."),
+        ]
+    ]
 
+
+class _KindOfTable(Input):
     @validates_schema
-    def validate_kind(self, data: Mapping[str, Any], **_: Any) -> None:
+    def validate_kind(self, data: ExportQuery, **_: Any) -> None:
         """Require `kind` with `format=csv`."""
         if data["format"] == "csv" and "kind" not in data:
             raise invalid("is required with format=csv", "REQUIRED", "kind")
+
+
+EXPORT_QUERY = query_of(ExportQuery, _KindOfTable)

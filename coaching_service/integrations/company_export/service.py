@@ -6,7 +6,7 @@ may write: each is as it was when it was read.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
 from coaching_service.core import audit
@@ -43,38 +43,30 @@ _PAGE = 50
 
 async def export_archive(ctx: Context) -> Download:
     """Return the export of the caller's company as a ZIP archive, and record that it was made."""
-    company = await account.get(ctx)
-    await audit.record(ctx, "company.exported", kind="archive")
-    name = f"company-{company['_id']}-{now():%Y-%m-%d}.zip"
-
-    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return _zip(ctx)
-
-    return Download("application/zip", name, read_all)
+    return await _export(ctx, "archive", "company", _zip)
 
 
 async def export_workouts(ctx: Context) -> Download:
     """Return the logged sets of all clients as CSV, one row for each, and record that it was made."""
-    company = await account.get(ctx)
-    await audit.record(ctx, "company.exported", kind="workouts")
-    name = f"workouts-{company['_id']}-{now():%Y-%m-%d}.csv"
-
-    def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return _workout_rows.iterate(ctx)
-
-    return Download("text/csv; charset=utf-8", name, read_all)
+    return await _export(ctx, "workouts", "workouts", _workout_rows.iterate)
 
 
 async def export_customers(ctx: Context) -> Download:
     """Return all clients as CSV, one row for each, and record that it was made."""
+    return await _export(ctx, "customers", "clients", _customer_rows.iterate)
+
+
+async def _export(
+    ctx: Context, kind: str, name: str, iterate: Callable[[Context], AsyncGenerator[bytes, None]]
+) -> Download:
     company = await account.get(ctx)
-    await audit.record(ctx, "company.exported", kind="customers")
-    name = f"clients-{company['_id']}-{now():%Y-%m-%d}.csv"
+    await audit.record(ctx, "company.exported", kind=kind)
+    ending, content_type = ("zip", "application/zip") if kind == "archive" else ("csv", "text/csv; charset=utf-8")
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return _customer_rows.iterate(ctx)
+        return iterate(ctx)
 
-    return Download("text/csv; charset=utf-8", name, read_all)
+    return Download(content_type, f"{name}-{company['_id']}-{now():%Y-%m-%d}.{ending}", read_all)
 
 
 async def _zip(ctx: Context) -> AsyncGenerator[bytes, None]:

@@ -11,8 +11,8 @@ from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import file_extension
 from coaching_service.lifecycle.export.archive import Archive
+from coaching_service.lifecycle.export.service import add_file
 from coaching_service.people.customers import service as customers
 from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.own_profile.models import OwnProfile
@@ -64,14 +64,9 @@ async def _zip(
         async for output in archive.add_records(f"records/{name}.jsonl", _read(ctx, name, hidden, file_ids)):
             yield output
     async for file in files.iterate_files_of_client(ctx, ctx.caller.id):
-        if file["_id"] not in file_ids:
-            continue
-        if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
-            continue
-        ending = file_extension(file["contentType"])
-        content = files.read(ctx.services, file, 0, file["length"])
-        async for output in archive.add(f"files/{file['_id']}{ending}", content, compressed=True):
-            yield output
+        if file["_id"] in file_ids:
+            async for output in add_file(ctx, archive, file):
+                yield output
     yield archive.close({"customerId": ctx.caller.id, "exportedAt": now()})
 
 

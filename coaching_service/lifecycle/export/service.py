@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.documents import Document, declared_collections, now
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import file_extension
@@ -36,10 +36,16 @@ async def _zip(ctx: Context, customer_id: ObjectId) -> AsyncGenerator[bytes, Non
             async for output in archive.add_records(f"records/{name}.jsonl", documents):
                 yield output
     async for file in files.iterate_files_of_client(ctx, customer_id):
-        if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
-            continue
-        ending = file_extension(file["contentType"])
-        content = files.read(ctx.services, file, 0, file["length"])
-        async for output in archive.add(f"files/{file['_id']}{ending}", content, compressed=True):
+        async for output in add_file(ctx, archive, file):
             yield output
     yield archive.close({"customerId": customer_id, "exportedAt": now()})
+
+
+async def add_file(ctx: Context, archive: Archive, file: Document) -> AsyncGenerator[bytes, None]:
+    """Write a file that is still stored, and yield the bytes of the archive so far."""
+    if await files.find(ctx.services, file["_id"]) is None:  # replaced since the list was read
+        return
+    content = files.read(ctx.services, file, 0, file["length"])
+    name = f"files/{file['_id']}{file_extension(file['contentType'])}"
+    async for output in archive.add(name, content, compressed=True):
+        yield output
