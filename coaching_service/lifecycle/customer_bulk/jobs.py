@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import require_permission
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
+from coaching_service.core.fields import names_of, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import schedules, service
-from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, CustomerSelection, Selection
 from coaching_service.lifecycle.customer_bulk.service import Run
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
@@ -20,7 +21,6 @@ from coaching_service.training.schedule import effects
 
 _AT_ONCE = 200
 _SCHEDULES_AT_ONCE = 20
-_SELECTION = ("ids", "filter", "excludeIds", "assignedProgramId", "dryRun")
 
 _Operation = Callable[[Context, Selection, Mapping[str, Any], Run], Awaitable[BulkResult]]
 # The operations on schedules, by the operationId.
@@ -59,14 +59,14 @@ _OPERATIONS: dict[str, _Operation] = {
 _PERMISSIONS = {"bulkDeleteCustomers": CUSTOMERS.DELETE, "bulkAssignMetricsSet": METRICS.EDIT}
 
 
-async def execute(ctx: Context, body: Mapping[str, Any], claim: Claim | None) -> BulkResult | Accepted:
+async def execute(ctx: Context, body: CustomerSelection, claim: Claim | None) -> BulkResult | Accepted:
     """Run the operation `ctx.operation` on the selection in `body`, or queue a job that does.
 
     A job does it for more than 500 clients, or if the caller prefers one; a dry run never is a job. Raises what the
     operation raises before it changes a client.
     """
-    selection = cast("Selection", {name: body[name] for name in _SELECTION if name in body})
-    arguments = {name: value for name, value in body.items() if name not in _SELECTION}
+    selection = take(Selection, body)
+    arguments = {name: value for name, value in body.items() if name not in names_of(Selection)}
     if not selection["dryRun"]:
         ids = await service.list_selected(ctx, selection)
         if bulk_jobs.is_job(ctx, len(ids)):

@@ -2,64 +2,93 @@
 
 from __future__ import annotations
 
-from typing import NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
+from marshmallow import RAISE, fields
+
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, Description, Optional, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Identifier, Input, Integer, ListOf, StringList, Text
 from coaching_service.people.customers.models import CustomerFilter
+from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.schedule.models import OnConflict, SkipReason
+from coaching_service.training.schedule.schemas import on_conflict
+
+_MAXIMUM = 20_000
 
 
-class Selection(TypedDict):
-    """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun`: nothing is written.
+class Strict(Input):
+    """The base of a request in which unknown fields are rejected."""
 
-    Operations on schedules take `assignedProgramId` in place of `filter`: the clients a program runs for.
-    """
-
-    ids: NotRequired[list[ObjectId]]
-    filter: NotRequired[CustomerFilter]
-    excludeIds: NotRequired[list[ObjectId]]
-    assignedProgramId: NotRequired[ObjectId]
-    dryRun: bool
+    class Meta:
+        unknown = RAISE
 
 
-class GroupsChange(Selection):
+class CustomerSelection(TypedDict):
+    """Which clients: `ids`, or `filter` with optional `excludeIds`. `dryRun` writes nothing."""
+
+    ids: NotRequired[Annotated[list[ObjectId], ListOf(Identifier(), maximum=_MAXIMUM)]]
+    filter: NotRequired[Annotated[CustomerFilter, fields.Nested(input_of(CustomerFilter, Strict))]]
+    excludeIds: NotRequired[Annotated[list[ObjectId], ListOf(Identifier(), maximum=_MAXIMUM)]]
+    dryRun: Annotated[bool, Default(False)]
+
+
+class Selection(CustomerSelection):
+    """The clients of an operation on schedules: also everyone a program runs for."""
+
+    assignedProgramId: NotRequired[
+        Annotated[
+            ObjectId,
+            Description(
+                "In place of `ids` and `filter`: the active clients for whom this program is current or upcoming."
+            ),
+        ]
+    ]
+
+
+class BulkGroupsChange(CustomerSelection):
     """Groups to add or to remove."""
 
-    groups: list[str]
+    groups: Annotated[list[str], StringList(allow_none=False)]
 
 
-class TrainerChange(Selection):
+class BulkTrainerAssignment(CustomerSelection):
     """The coach to assign; null: none."""
 
-    coachId: ObjectId | None
+    coachId: Annotated[ObjectId | None, Identifier(required=True)]
 
 
-class ProgramAssignment(Selection):
+class BulkProgramAssignment(CustomerSelection):
     """The program to assign, and the date of its first day."""
 
     programId: ObjectId
-    startDate: str
-    weekdays: list[int] | None
-    onConflict: OnConflict
+    startDate: Annotated[str, Date()]
+    weekdays: Annotated[
+        list[int] | None,
+        ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),
+        Description("As in assigning a program to one client."),
+    ]
+    onConflict: Annotated[OnConflict, on_conflict()]
 
 
-class MetricsSetAssignment(Selection):
+class BulkMetricsSetAssignment(CustomerSelection):
     """The metric set to assign."""
 
     metricsSetId: ObjectId
 
 
-class BulkMessage(Selection):
+class BulkMessage(CustomerSelection):
     """The message to send to each client."""
 
-    text: str
+    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH), Description("Plain text.")]
 
 
-class Failure(TypedDict):
-    """A client who was not changed, and why: `code` is NOT_FOUND, FORBIDDEN, CONFLICT or BAD_REQUEST."""
+class BulkFailure(TypedDict):
+    """A client who was not changed, and why."""
 
     customerId: ObjectId
-    code: str
+    code: Annotated[str, Description("NOT_FOUND, FORBIDDEN, CONFLICT or BAD_REQUEST.")]
     message: str
 
 
@@ -67,40 +96,59 @@ class SkippedWorkout(TypedDict):
     """A workout that was left alone, and why."""
 
     wblockId: ObjectId
-    code: SkipReason
+    code: Annotated[
+        SkipReason,
+        Description(
+            "`DONE`: work of it is done. `PARTLY_DONE`: work of some of its items is done, the others are changed. "
+            "`DAY_TAKEN`: the day to which it would be copied has workouts."
+        ),
+    ]
 
 
 class ClientChange(TypedDict):
-    """What an operation on schedules changed of a client: how many workouts, and which it left alone.
-
-    `moreSkipped` is the number of those that are not listed, if there are any.
-    """
+    """What changed of a client's schedule, or in a dry run would."""
 
     customerId: ObjectId
-    changed: int
-    skipped: list[SkippedWorkout]
-    moreSkipped: NotRequired[int]
+    changed: Annotated[int, Description("The number of workouts that were changed, moved, added or removed.")]
+    skipped: Annotated[list[SkippedWorkout], Description("The workouts that were left alone.")]
+    moreSkipped: NotRequired[
+        Annotated[
+            int,
+            Description(
+                "The number of skipped workouts that are not listed, if any: all clients together list at most 100,000."
+            ),
+            Optional,
+        ]
+    ]
 
 
 class BulkResult(TypedDict):
-    """The numbers of distinct clients requested and changed, and those who failed."""
+    """The result: inspect `failed` even though the status is 200."""
 
-    requested: int
-    ok: int
-    failed: list[Failure]
-    results: NotRequired[list[ClientChange]]
+    requested: Annotated[int, Description("Distinct clients requested.")]
+    ok: Annotated[int, Description("Clients changed, or who would be changed in a dry run.")]
+    failed: list[BulkFailure]
+    results: NotRequired[  # of operations on schedules
+        Annotated[list[ClientChange], Private, Description("What changed of each client who is counted in `ok`.")]
+    ]
 
 
 class CustomerConflict(TypedDict):
-    """A block that a client had on a day to which a program is assigned."""
+    """A block that a client had on a day to which the program is assigned."""
 
     customerId: ObjectId
-    date: str
+    date: Annotated[str, Date()]
     wblockId: ObjectId
     name: str
 
 
 class BulkAssignmentResult(BulkResult):
-    """The result of assigning a program; in a dry run with the blocks on its days, of at most 1,000 clients."""
+    """The result of assigning a program to many clients."""
 
-    conflicts: NotRequired[list[CustomerConflict]]
+    conflicts: NotRequired[
+        Annotated[
+            list[CustomerConflict],
+            Description("In a dry run, if any: the blocks on the days of the program, of at most 1,000 clients."),
+            Optional,
+        ]
+    ]

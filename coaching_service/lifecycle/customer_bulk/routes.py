@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from marshmallow import Schema
 
@@ -13,30 +12,14 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.routes import Handler, Routes
+from coaching_service.core.http.routes import Body, Handler, Routes
 from coaching_service.core.idempotency import Claim
-from coaching_service.lifecycle.customer_bulk import jobs, models
-from coaching_service.lifecycle.customer_bulk.schemas import (
-    BulkAssignmentResult,
-    BulkExerciseReplacement,
-    BulkGroupsChange,
-    BulkMessage,
-    BulkMetricsSetAssignment,
-    BulkProgramAssignment,
-    BulkResult,
-    BulkScheduleAdjustment,
-    BulkScheduleClearing,
-    BulkScheduleCopy,
-    BulkScheduleResult,
-    BulkScheduleShift,
-    BulkTrainerAssignment,
-    CustomerSelection,
-)
+from coaching_service.lifecycle.customer_bulk import jobs, models, schemas
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
 
 Result = models.BulkResult | Accepted
-_bulk = partial(routes.post, status=200, returns=BulkResult, request_class="bulk", resumable=True)
+_bulk = partial(routes.post, status=200, returns=models.BulkResult, request_class="bulk", resumable=True)
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
 _PROGRAM = {"assignedProgramId": "66f0c0ffee0000000000abcd"}
@@ -44,14 +27,14 @@ _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 _PROGRESSION = {"load": {"add": 2.5}}
 
 
-def _schedule(path: str, body: Schema, *, example: dict[str, Any]) -> Callable[[Handler], Handler]:
+def _schedule(path: str, body: Schema, *, example: Body) -> Callable[[Handler], Handler]:
     """Declare an operation on the schedules of clients."""
     return routes.post(
         path,
         access=coach(CUSTOMERS.EDIT),
         status=200,
         body=body,
-        returns=BulkScheduleResult,
+        returns=schemas.SCHEDULE_RESULT,
         request_class="bulk",
         resumable=True,
         errors=(NotFound,),
@@ -59,28 +42,33 @@ def _schedule(path: str, body: Schema, *, example: dict[str, Any]) -> Callable[[
     )
 
 
-@_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
-async def bulk_archive_customers(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+@_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=schemas.SELECTION, example=_IDS)
+async def bulk_archive_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Archive clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=CustomerSelection(), example=_IDS)
-async def bulk_unarchive_customers(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+@_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=schemas.SELECTION, example=_IDS)
+async def bulk_unarchive_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Restore archived clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Spring"]})
-async def bulk_add_groups(ctx: Context, body: models.GroupsChange, claim: Claim | None) -> Result:
+@_bulk(
+    "/groups-add", access=coach(CUSTOMERS.EDIT), body=schemas.GROUPS_CHANGE, example={**_FILTER, "groups": ["Spring"]}
+)
+async def bulk_add_groups(ctx: Context, body: models.BulkGroupsChange, claim: Claim | None) -> Result:
     """Add clients to groups."""
     return await jobs.execute(ctx, body, claim)
 
 
 @_bulk(
-    "/groups-remove", access=coach(CUSTOMERS.EDIT), body=BulkGroupsChange(), example={**_FILTER, "groups": ["Winter"]}
+    "/groups-remove",
+    access=coach(CUSTOMERS.EDIT),
+    body=schemas.GROUPS_CHANGE,
+    example={**_FILTER, "groups": ["Winter"]},
 )
-async def bulk_remove_groups(ctx: Context, body: models.GroupsChange, claim: Claim | None) -> Result:
+async def bulk_remove_groups(ctx: Context, body: models.BulkGroupsChange, claim: Claim | None) -> Result:
     """Remove clients from groups."""
     return await jobs.execute(ctx, body, claim)
 
@@ -88,11 +76,11 @@ async def bulk_remove_groups(ctx: Context, body: models.GroupsChange, claim: Cla
 @_bulk(
     "/assign-trainer",
     access=coach(CUSTOMERS.EDIT),
-    body=BulkTrainerAssignment(),
+    body=schemas.TRAINER_ASSIGNMENT,
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
-async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange, claim: Claim | None) -> Result:
+async def bulk_assign_trainer(ctx: Context, body: models.BulkTrainerAssignment, claim: Claim | None) -> Result:
     """Assign clients to a coach.
 
     `coachId` null leaves them without a trainer.
@@ -104,14 +92,14 @@ async def bulk_assign_trainer(ctx: Context, body: models.TrainerChange, claim: C
     "/assign-program",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=BulkProgramAssignment(),
-    returns=BulkAssignmentResult,
+    body=schemas.PROGRAM_ASSIGNMENT,
+    returns=models.BulkAssignmentResult,
     request_class="bulk",
     resumable=True,
     errors=(NotFound,),
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def bulk_assign_program(ctx: Context, body: models.ProgramAssignment, claim: Claim | None) -> Result:
+async def bulk_assign_program(ctx: Context, body: models.BulkProgramAssignment, claim: Claim | None) -> Result:
     """Assign a program to clients.
 
     Each client gets all of its blocks or none.
@@ -122,11 +110,11 @@ async def bulk_assign_program(ctx: Context, body: models.ProgramAssignment, clai
 @_bulk(
     "/assign-metrics-set",
     access=coach(METRICS.EDIT),
-    body=BulkMetricsSetAssignment(),
+    body=schemas.METRICS_SET_ASSIGNMENT,
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
-async def bulk_assign_metrics_set(ctx: Context, body: models.MetricsSetAssignment, claim: Claim | None) -> Result:
+async def bulk_assign_metrics_set(ctx: Context, body: models.BulkMetricsSetAssignment, claim: Claim | None) -> Result:
     """Assign a metric set to clients."""
     return await jobs.execute(ctx, body, claim)
 
@@ -134,7 +122,7 @@ async def bulk_assign_metrics_set(ctx: Context, body: models.MetricsSetAssignmen
 @_bulk(
     "/message",
     access=coach(CUSTOMERS.EDIT),
-    body=BulkMessage(),
+    body=schemas.MESSAGE,
     example={**_IDS, "text": "The gym is closed on Monday."},
 )
 async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim | None) -> Result:
@@ -145,7 +133,7 @@ async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-adjust", BulkScheduleAdjustment(), example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION})
+@_schedule("/schedule-adjust", schemas.SCHEDULE_ADJUSTMENT, example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION})
 async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Change loads and repetitions on the calendars of clients.
 
@@ -157,7 +145,7 @@ async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Clai
 
 @_schedule(
     "/schedule-replace-exercise",
-    BulkExerciseReplacement(),
+    schemas.EXERCISE_REPLACEMENT,
     example={
         **_PROGRAM,
         "exerciseId": "66f0c0ffee0000000000abcd",
@@ -173,13 +161,13 @@ async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, 
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-clear", BulkScheduleClearing(), example={**_FILTER, **_WEEK, "dryRun": True})
+@_schedule("/schedule-clear", schemas.SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True})
 async def bulk_clear_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Remove the workouts with nothing done from days of the calendars of clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-shift", BulkScheduleShift(), example={**_IDS, "from": "2026-03-02", "days": 7})
+@_schedule("/schedule-shift", schemas.SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
 async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Shift the workouts of clients.
 
@@ -188,14 +176,14 @@ async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-copy", BulkScheduleCopy(), example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
+@_schedule("/schedule-copy", schemas.SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
 async def bulk_copy_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Copy days of the calendars of clients, each client's days to the same client."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=CustomerSelection(), example=_IDS)
-async def bulk_delete_customers(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=schemas.SELECTION, example=_IDS)
+async def bulk_delete_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Erase clients.
 
     The clients are deleted at once; the rest of their data is then erased in the background.

@@ -10,9 +10,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk.models import (
+    BulkFailure,
     BulkResult,
     ClientChange,
-    Failure,
     Selection,
     SkippedWorkout,
 )
@@ -57,7 +57,7 @@ class Preview:
     """What an operation would do to each client: the effects by client, and those who could not be changed."""
 
     effects: dict[ObjectId, Effect]
-    failed: list[Failure]
+    failed: list[BulkFailure]
 
 
 async def preview(

@@ -17,10 +17,10 @@ from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk.models import (
     BulkAssignmentResult,
+    BulkFailure,
     BulkResult,
     ClientChange,
     CustomerConflict,
-    Failure,
     Selection,
 )
 from coaching_service.people.customers import bulk
@@ -86,7 +86,7 @@ class Result:
 
     requested: int = 0
     ok: int = 0
-    failed: list[Failure] = field(default_factory=list)
+    failed: list[BulkFailure] = field(default_factory=list)
     results: list[ClientChange] = field(default_factory=list)
 
     def add_failure(self, customer_id: ObjectId, code: str, message: str) -> None:

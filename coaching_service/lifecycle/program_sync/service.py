@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service as bulk
-from coaching_service.lifecycle.customer_bulk.models import Failure, Selection
+from coaching_service.lifecycle.customer_bulk.models import BulkFailure, Selection
 from coaching_service.lifecycle.customer_bulk.service import Operation, Run
 from coaching_service.lifecycle.program_sync.models import ProgramSyncResult
 from coaching_service.training.assignments import sync
@@ -53,7 +53,7 @@ async def run(
 
 
 def _present(
-    counts: Mapping[ObjectId, Counter[str]], failed: list[Failure], change_id: ObjectId | None, *, dry_run: bool
+    counts: Mapping[ObjectId, Counter[str]], failed: list[BulkFailure], change_id: ObjectId | None, *, dry_run: bool
 ) -> ProgramSyncResult:
     total = sum(counts.values(), Counter[str]())
     return {

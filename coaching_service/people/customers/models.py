@@ -13,7 +13,8 @@ from coaching_service.core.fields import UNSET, Change, Default, Description, La
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PageFields
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import Date, Email, StringList, Text, Timezone, Version
+from coaching_service.core.validation import Date, Email, ListOf, StringList, Text, Timezone, Version
+from coaching_service.people.customers.trainer_filter import TrainerOrNone
 from coaching_service.people.notification_settings.models import SomeSettings
 
 _EARLIEST_ZONE = timedelta(hours=14)
@@ -317,13 +318,13 @@ class CustomerGroup(TypedDict):
     count: int
 
 
-class CustomerFilter(TypedDict, total=False):
-    """Which clients a bulk operation selects; `archived` is required. `assignedTo` may contain None: no trainer."""
+class CustomerFilter(TypedDict):
+    """Clients by their properties; an empty list or text matches all clients."""
 
     archived: bool
-    contains: str
-    groups: list[str]
-    assignedTo: list[ObjectId | None]
+    contains: NotRequired[Annotated[str, Text(allow_blank=True)]]
+    groups: NotRequired[Annotated[list[str], StringList(maximum=1_000, allow_none=False)]]
+    assignedTo: NotRequired[Annotated[list[ObjectId | None], ListOf(TrainerOrNone(), maximum=1_000)]]
 
 
 class CustomerCount(TypedDict):

@@ -7,8 +7,6 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.validation import Input
 from coaching_service.people.customers import models
 
-NO_TRAINER = "none"
-
 CustomerFields = input_of(models.WrittenDetails, IdentityFields, name="CustomerFields")
 NewCustomer = input_of(models.SentCustomer, IdentityFields, name="NewCustomer")
 Customer = output_of(models.CustomerProfile, IdentityResult, name="Customer", with_private=("companyId",))

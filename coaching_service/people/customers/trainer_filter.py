@@ -1,12 +1,25 @@
-"""The query parameter `assignedTo` of lists of clients."""
+"""The filter `assignedTo` of clients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.people.customers.schemas import NO_TRAINER
+from coaching_service.core.validation import Identifier
+
+NO_TRAINER = "none"
+
+
+class TrainerOrNone(Identifier):
+    """A coach's identifier, or `none`: clients without a trainer."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(metadata={"pattern": f"^([0-9a-fA-F]{{24}}|{NO_TRAINER})$"}, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
+        return None if value == NO_TRAINER else super()._deserialize(value, attr, data, **kwargs)
 
 
 def parse_trainers(values: Sequence[str] | None) -> list[ObjectId | None] | None:

@@ -13,7 +13,7 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import AttentionCounts, Customer, Reason, ReasonType
-from coaching_service.people.customers.schemas import NO_TRAINER
+from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team.models import Coach
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry

@@ -18,7 +18,7 @@ from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Choice, Integer
 from coaching_service.people.customers import listing
 from coaching_service.people.customers.models import CustomerProfile, SortFigure
-from coaching_service.people.customers.schemas import NO_TRAINER
+from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages
 from coaching_service.web.search_fields import Keywords
