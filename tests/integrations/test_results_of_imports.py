@@ -119,7 +119,7 @@ async def test_rows_of_an_assistant_do_not_evict_the_content_of_a_file(coach: Co
     ana, job_id, content = await coach.create_customer("Ana"), ObjectId(), FileContent()
     _suspended.suspend(job_id, content)
     answers: ImportAnswers = {**NO_ANSWERS, "customerId": ObjectId(ana["_id"])}
-    rows = [{"date": "2025-01-06", "exercise": "Squat", "reps": 5}]
+    rows: list[_rows.RowToImport] = [{"date": "2025-01-06", "exercise": "Squat", "reps": 5}]
     imported = await in_transaction(coach.ctx, lambda tx: _rows.import_rows(tx, rows, answers, dry_run=True))
     assert (imported.result["imported"], list(_suspended._contents)) == (1, [job_id])
     assert _suspended.resume(job_id) is content

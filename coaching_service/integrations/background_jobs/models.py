@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from marshmallow import fields
+
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Part, Private
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Description, Optional, Part, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice
+from coaching_service.integrations.background_jobs.schemas import RESULT
 from coaching_service.integrations.history_import.models import (
     HistoryPlan,
     HistoryResult,
-    ImportAnswers,
     StoredAnswers,
     UndoResult,
     UndoWork,
@@ -23,19 +27,31 @@ JobKind = Literal["import", "load_unit", "undo"]
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
-class JobError(TypedDict):
-    """A problem: where (`entry`, such as `records/notes.jsonl:12`), which field, and what is wrong with it.
+class _Problem(TypedDict):
+    entry: Annotated[
+        str, Description("Where: an entry of the archive with the number of its line, or a line of the CSV.")
+    ]
+    line: NotRequired[
+        Annotated[int | None, Optional, Description("Of a table: the line of the row; null: the whole file.")]
+    ]
+    field: Annotated[str | None, Description("The path of the field; null: the whole record.")]
+    code: Annotated[str, Optional, Description("A stable code, such as `EXTERNAL_ID_TAKEN`. Absent in old jobs.")]
+    message: Annotated[str, Description("What is wrong, as the continuation of the field's name.")]
 
-    `line`: of a table; None: the whole file. `_id`: the record that has the identifier in another system, or the client
-    who is here already.
-    """
 
-    entry: str
-    line: NotRequired[int | None]
-    field: str | None
-    code: str
-    message: str
-    _id: NotRequired[ObjectId]
+class JobError(_Problem):
+    """A problem that a job has found."""
+
+    _id: NotRequired[
+        Annotated[
+            ObjectId,
+            Optional,
+            Description(
+                "Of a CSV file. With `EXTERNAL_ID_TAKEN`: the client who has the identifier. With `ALREADY_EXISTS`: "
+                "the client with the same e-mail address or full name."
+            ),
+        ]
+    ]
 
 
 class ImportResult(TypedDict):
@@ -44,14 +60,6 @@ class ImportResult(TypedDict):
     dryRun: bool
     imported: dict[str, int]
     failed: int
-
-
-class ImportOptions(TypedDict):
-    """How a file is imported."""
-
-    dryRun: bool
-    onConflict: OnConflict
-    answers: ImportAnswers
 
 
 class ImportWork(TypedDict):
@@ -120,18 +128,35 @@ class NewJob(TypedDict):
 
 
 class StoredCompanyJob(Stored):
-    """A background job. `done` and `total` count records, or what is converted.
+    """A background job.
 
     `work` is what its next step needs, `caller` the coach who acts in it. `requestedBy` is the coach who may read it as
     the owner may; `customerId` is the client who imports the own history.
     """
 
-    kind: JobKind
-    status: JobStatus
-    done: int
-    total: int
-    result: ImportResult | ConversionResult | HistoryResult | UndoResult | None
-    errors: list[JobError]
+    kind: Annotated[JobKind, Choice("import", "load_unit", "bulk", "undo"), Description("What the job does.")]
+    status: Annotated[
+        JobStatus,
+        Description("`failed`, `cancelled`: it ended before everything was processed; what it had stored stays."),
+    ]
+    done: Annotated[
+        int,
+        Description(
+            "Number of records processed; of a conversion: of clients, programs and templates; of a bulk operation: of "
+            "clients; of an undo: of changes."
+        ),
+    ]
+    total: Annotated[int, Description("Number of records; 0 until they are counted.")]
+    result: Annotated[
+        ImportResult | ConversionResult | HistoryResult | UndoResult | None,
+        fields.Nested(RESULT),
+        Description("null until the job has ended."),
+    ]
+    errors: Annotated[
+        list[JobError],
+        fields.List(fields.Nested(output_of(JobError, output_of(_Problem), name="BackgroundJobError"))),
+        Description("The first 100 problems, of a table 1,000; then `MORE_PROBLEMS` with the number of others."),
+    ]
     work: NotRequired[Annotated[AnyWork, Private]]
     caller: NotRequired[Annotated[StoredCaller | None, Private]]
     requestedBy: NotRequired[Annotated[ObjectId | None, Private]]
@@ -139,6 +164,9 @@ class StoredCompanyJob(Stored):
 
 
 AnyJob = StoredCompanyJob | StoredBulkJob
+BACKGROUND_JOB = output_of(
+    StoredCompanyJob, name="BackgroundJob", description="Work that continues after the response."
+)
 
 
 # What a job has to do, and what it has done.

@@ -8,14 +8,13 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import models, service
-from coaching_service.integrations.background_jobs.schemas import BackgroundJob
 
 routes = Routes(
     "/coach/jobs", tag="Export", path_descriptions={"jobId": "The job, as the operation that began it returned it."}
 )
 
 
-@routes.get("/{jobId}", access=even_while_converting(coach()), returns=BackgroundJob)
+@routes.get("/{jobId}", access=even_while_converting(coach()), returns=models.BACKGROUND_JOB)
 async def get_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Read the progress of a job.
 
@@ -27,7 +26,9 @@ async def get_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     return await service.get_any(ctx, job_id)
 
 
-@routes.post("/{jobId}/cancel", access=coach(), returns=BackgroundJob, status=200, idempotent=True, errors=(Conflict,))
+@routes.post(
+    "/{jobId}/cancel", access=coach(), returns=models.BACKGROUND_JOB, status=200, idempotent=True, errors=(Conflict,)
+)
 async def cancel_job(ctx: Context, job_id: ObjectId) -> models.AnyJob:
     """Cancel a job.
 

@@ -9,10 +9,8 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.integrations.background_jobs import models
-from coaching_service.integrations.background_jobs.models import ImportOptions
-from coaching_service.integrations.background_jobs.schemas import BackgroundJob
 from coaching_service.integrations.company_import import service
-from coaching_service.integrations.company_import.schemas import ImportFields
+from coaching_service.integrations.company_import.schemas import IMPORT_FIELDS, ImportOptions
 
 routes = Routes("/coach/import", tag="Export")
 
@@ -20,8 +18,8 @@ routes = Routes("/coach/import", tag="Export")
 @routes.post(
     "",
     access=coach(),
-    multipart=MultipartBody("file", (ZIP, CSV, XLSX), ImportFields(), size_limit="import", file_required=True),
-    returns=BackgroundJob,
+    multipart=MultipartBody("file", (ZIP, CSV, XLSX), IMPORT_FIELDS(), size_limit="import", file_required=True),
+    returns=models.BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),
     request_class="bulk",

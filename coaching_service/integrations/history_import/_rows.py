@@ -6,14 +6,16 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import Description, Label, labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
+from coaching_service.core.validation import Date, Integer, Number, Text
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.history_import.answers import new_work
@@ -22,20 +24,31 @@ from coaching_service.integrations.history_import.models import HistoryResult, I
 from coaching_service.integrations.history_import.results import complete
 from coaching_service.training.workouts.blocks import imported
 
-# Headings that the format `sets` reads, by the names of the fields.
-HEADINGS = {
-    "date": "Date",
-    "workout": "Workout",
-    "exercise": "Exercise",
-    "sets": "Sets",
-    "reps": "Reps",
-    "load": "Weight",
-    "seconds": "Seconds",
-    "meters": "Distance (m)",
-    "rpe": "RPE",
-    "setKind": "Set type",
-    "notes": "Notes",
-}
+
+class _Performed(TypedDict):
+    date: Annotated[str, Date(), Description("YYYY-MM-DD."), Label("Date")]
+    exercise: Annotated[str, Text(), Description("As written."), Label("Exercise")]
+
+
+class RowToImport(_Performed, total=False):
+    """Sets that were done: one, or `sets` equal ones. The labels are headings that the format `sets` reads."""
+
+    workout: Annotated[str | None, Text(), Description("Title."), Label("Workout")]
+    sets: Annotated[int | None, Integer(minimum=1, maximum=50), Description("Default 1."), Label("Sets")]
+    reps: Annotated[int | None, Integer(minimum=0, maximum=10_000), Description("Of a set."), Label("Reps")]
+    seconds: Annotated[float | None, Number(minimum=0, maximum=1e6), Description("Seconds."), Label("Seconds")]
+    meters: Annotated[float | None, Number(minimum=0, maximum=1e6), Description("Meters."), Label("Distance (m)")]
+    rpe: Annotated[float | None, Number(minimum=1, maximum=10), Description("RPE."), Label("RPE")]
+    setKind: Annotated[
+        Literal["normal", "warmup", "drop", "failure"] | None, Description("Kind of set."), Label("Set type")
+    ]
+    notes: Annotated[str | None, Text(max_length=1_000), Description("Notes."), Label("Notes")]
+    load: Annotated[
+        float | None, Number(minimum=-10_000, maximum=10_000), Description("Negative: assistance."), Label("Weight")
+    ]
+
+
+_HEADINGS = labels_of(RowToImport)
 
 
 @dataclass(frozen=True)
@@ -49,7 +62,7 @@ class ImportedRows:
 
 
 async def import_rows(
-    ctx: Context, rows: Sequence[Mapping[str, Any]], answers: ImportAnswers, *, dry_run: bool
+    ctx: Context, rows: Sequence[RowToImport], answers: ImportAnswers, *, dry_run: bool
 ) -> ImportedRows:
     """Import rows of a client, in the caller's transaction, as a job that has ended and can be undone.
 
@@ -103,10 +116,10 @@ def _work(answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
     return {**work, "mayImportAll": False, "isOwn": False}
 
 
-def _as_file(rows: Sequence[Mapping[str, Any]]) -> io.BytesIO:
+def _as_file(rows: Sequence[RowToImport]) -> io.BytesIO:
     """Return rows as a CSV file; the first is in line 2."""
     out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow(HEADINGS.values())
-    writer.writerows([neutralise(row.get(name)) for name in HEADINGS] for row in rows)
+    writer.writerow(_HEADINGS.values())
+    writer.writerows([neutralise(row.get(name)) for name in _HEADINGS] for row in rows)
     return io.BytesIO(out.getvalue().encode())

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.values import DateOrder
-from coaching_service.integrations.history_import.models import ImportAnswers, StoredAnswer, StoredAnswers
+from coaching_service.integrations.history_import.models import FileAnswers, ImportAnswers, StoredAnswer, StoredAnswers
 from coaching_service.library.imported_names.models import NameAnswer
 
 
@@ -34,11 +35,7 @@ def new_work(answers: ImportAnswers, *, file_name: str, content_type: str, dry_r
 def to_stored(answers: ImportAnswers) -> StoredAnswers:
     """Return answers as a job keeps them."""
     return {
-        "format": answers["format"],
-        "customerId": answers["customerId"],
-        "loadUnit": answers["loadUnit"],
-        "distanceUnit": answers["distanceUnit"],
-        "dateOrder": answers["dateOrder"],
+        **take(FileAnswers, answers),
         "names": list_answers(answers["names"]),
         "customers": list_answers(answers["customers"]),
         "columns": [{"heading": heading, "field": field} for heading, field in answers["columns"].items()],

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
+from marshmallow import fields
+
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description, Optional
+from coaching_service.core.form_fields import FormObject
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Date
 from coaching_service.integrations.history_files.models import Format, Question
 from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.values import DateOrder
@@ -19,29 +25,56 @@ ImportFormat: TypeAlias = Format | Literal["customers"]
 DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd"]
 
 
-class _FileAnswers(TypedDict):
-    """What the caller says about all of a file; None: the file decides, or the import asks.
+class FileAnswers(TypedDict):
+    """What the caller says about all of a file; None: the file decides, or the import asks."""
 
-    `customerId` is the client of a file that has no column of clients.
-    """
+    format: Annotated[
+        ImportFormat | None,
+        Choice(*get_args(Format), "customers"),
+        Description("What the file is. Default: as its headings say."),
+    ]
+    customerId: Annotated[
+        ObjectId | None,
+        Description(
+            "The client of a file without a column of clients. With it, a coach with the permission `customers.edit` "
+            "may import. Of a file with several clients, rows of others are reported."
+        ),
+    ]
+    loadUnit: Annotated[LoadUnit | None, Description("The unit of loads that the file has without one.")]
+    distanceUnit: Annotated[DistanceUnit | None, Description("The unit of distances that the file has without one.")]
+    dateOrder: Annotated[
+        DateOrder | None,
+        Description("The order of dates such as 03/04/2026. Default: what all dates of the file fit."),
+    ]
 
-    format: ImportFormat | None
-    customerId: ObjectId | None
-    loadUnit: LoadUnit | None
-    distanceUnit: DistanceUnit | None
-    dateOrder: DateOrder | None
 
+class ImportAnswers(FileAnswers):
+    """What the caller says about a file; without an answer the file decides, or the import asks."""
 
-class ImportAnswers(_FileAnswers):
-    """What the caller says about a file; without an answer the file decides, or the import asks.
-
-    `names` are of exercises, `customers` of clients in the file; `columns` are the fields of headings, empty for a
-    column that is not read.
-    """
-
-    names: Mapping[str, NameAnswer]
-    customers: Mapping[str, NameAnswer]
-    columns: Mapping[str, str | Column]
+    names: Annotated[
+        Mapping[str, NameAnswer],
+        FormObject(),
+        Default(dict),
+        Description(
+            "JSON object: name of an exercise in the file to the `_id` of an exercise, `create` or `skip`. Answers are "
+            "remembered for the next import."
+        ),
+    ]
+    customers: Annotated[
+        Mapping[str, NameAnswer],
+        FormObject(),
+        Default(dict),
+        Description("JSON object: client in the file to the `_id` of a client, `create` or `skip`."),
+    ]
+    columns: Annotated[
+        Mapping[str, str | Column],
+        FormObject(),
+        Default(dict),
+        Description(
+            "JSON object: heading to the field that its column has, such as `date`, `exercise`, `reps`, `load`; an "
+            "empty text: the column is not read."
+        ),
+    ]
 
 
 NO_ANSWERS: ImportAnswers = {
@@ -70,7 +103,7 @@ class StoredColumn(TypedDict):
     field: str
 
 
-class StoredAnswers(_FileAnswers):
+class StoredAnswers(FileAnswers):
     """The answers about a file as a job keeps them."""
 
     names: list[StoredAnswer]
@@ -79,29 +112,48 @@ class StoredAnswers(_FileAnswers):
 
 
 class CreatedCounts(TypedDict):
-    """How many records an import created, or with `dryRun` would create."""
+    """How many records an import of history created, or would create."""
 
-    customers: int
-    sessions: int
-    sets: int
-    exercises: int
+    customers: Annotated[int, Description("Number of clients.")]
+    sessions: Annotated[int, Description("Number of workouts that were done.")]
+    sets: Annotated[int, Description("Number of sets that were done.")]
+    exercises: Annotated[int, Description("Number of exercises of the company.")]
 
 
-HistoryResult = TypedDict(
-    "HistoryResult",
+class FileResult(TypedDict):
+    """What an import of a table found and created; of other jobs responses do not have it."""
+
+    dryRun: bool
+    imported: int
+    format: Annotated[
+        ImportFormat | None,
+        fields.String(),
+        Optional,
+        Description("Of a table: its format; null if it ended before the file was read."),
+    ]
+    rows: Annotated[int, Optional, Description("Of history: number of data rows.")]
+    reported: Annotated[
+        int, Optional, Description("Of history: number of rows that were not imported, each with an error.")
+    ]
+    created: Annotated[CreatedCounts, fields.Nested(output_of(CreatedCounts, name="HistoryCounts")), Optional]
+    questions: Annotated[list[Question], Optional, Description("Of history: what the file and the request leave open.")]
+    names: Annotated[
+        list[NameInFile], Optional, Description("Of history: the names of exercises, the most frequent first.")
+    ]
+
+
+# `from` is a keyword of Python, so this type has the functional form.
+SessionDates = TypedDict(
+    "SessionDates",
     {
-        "dryRun": bool,
-        "format": ImportFormat | None,
-        "rows": int,
-        "imported": int,
-        "reported": int,
-        "created": CreatedCounts,
-        "from": str | None,
-        "to": str | None,
-        "questions": list[Question],
-        "names": list[NameInFile],
+        "from": Annotated[str | None, Date(), Optional, Description("Of history: the date of the first session.")],
+        "to": Annotated[str | None, Date(), Optional, Description("Of history: the date of the last session.")],
     },
 )
+
+
+class HistoryResult(FileResult, SessionDates):
+    """The result of an import of a table."""
 
 
 ImportedPeriod = TypedDict(
@@ -127,11 +179,17 @@ class HistoryPlan(TypedDict):
 
 
 class RemovedCounts(TypedDict):
-    """How many records an undo removed."""
+    """How many records the undo of an import removed."""
 
-    customers: int
-    sessions: int
-    exercises: int
+    customers: Annotated[int, Description("Number of clients.")]
+    sessions: Annotated[int, Description("Number of workouts that were done.")]
+    exercises: Annotated[int, Description("Number of exercises of the company.")]
+
+
+class Removed(TypedDict):
+    """What the undo of an import removed."""
+
+    removed: Annotated[RemovedCounts, Optional]
 
 
 class KeptDocument(TypedDict):
@@ -142,11 +200,10 @@ class KeptDocument(TypedDict):
     message: str
 
 
-class UndoResult(TypedDict):
+class UndoResult(Removed):
     """What the undo of an import removed (`ok` records), and the first of those that stay."""
 
     ok: int
-    removed: RemovedCounts
     failed: list[KeptDocument]
 
 

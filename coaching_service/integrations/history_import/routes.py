@@ -7,14 +7,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
-from coaching_service.integrations.background_jobs.schemas import BackgroundJob
+from coaching_service.integrations.background_jobs.models import BACKGROUND_JOB, StoredCompanyJob
 from coaching_service.integrations.history_import import undoing
 
 routes = Routes("/coach/jobs", tag="Export", path_descriptions={"jobId": "The job of the import."})
 
 
-@routes.post("/{jobId}/undo", access=coach(), returns=BackgroundJob, status=202, errors=(Conflict,))
+@routes.post("/{jobId}/undo", access=coach(), returns=BACKGROUND_JOB, status=202, errors=(Conflict,))
 async def undo_import(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     """Undo the import of a table of training history or clients.
 

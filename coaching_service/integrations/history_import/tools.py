@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Choice, Date, Integer, ListOf, Number, Text
+from coaching_service.core.validation import Boolean, Choice, ListOf
 from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.history_import import _rows as imported_rows
 from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
@@ -28,31 +28,11 @@ MAX_ROWS = 200
 _SHOWN = 20
 
 
-class RowToImport(Arguments):
-    """Sets that were done: one, or `sets` equal ones."""
-
-    date = Date(required=True, metadata={"description": "YYYY-MM-DD."})
-    exercise = Text(required=True, max_length=200, metadata={"description": "As written."})
-    workout = Text(max_length=200, **optional("Title."))
-    sets = Integer(minimum=1, maximum=50, **optional("Default 1."))
-    reps = Integer(minimum=0, maximum=10_000, **optional("Of a set."))
-    seconds = Number(minimum=0, maximum=1e6, **optional("Seconds."))
-    meters = Number(minimum=0, maximum=1e6, **optional("Meters."))
-    rpe = Number(minimum=1, maximum=10, **optional("RPE."))
-    setKind = Choice("normal", "warmup", "drop", "failure", **optional("Kind of set."))
-    notes = Text(max_length=1_000, **optional("Notes."))
-
-    class Meta(Arguments.Meta):
-        include = {
-            "load": Number(minimum=-10_000, maximum=10_000, **optional("Negative: assistance."))
-        }  # schemas have a method `load`
-
-
 class ImportRows(CustomerArgument):
     """The client, and the sets that were done."""
 
     rows = ListOf(
-        fields.Nested(RowToImport),
+        fields.Nested(input_of(imported_rows.RowToImport, Arguments)),
         minimum=1,
         maximum=MAX_ROWS,
         required=True,
@@ -70,7 +50,12 @@ class ImportRows(CustomerArgument):
     confirms=(Reason.HISTORY,),
 )
 async def import_rows(
-    ctx: Context, customer_id: ObjectId, rows: Sequence[Mapping[str, Any]], load_unit: LoadUnit | None, *, dry_run: bool
+    ctx: Context,
+    customer_id: ObjectId,
+    rows: Sequence[imported_rows.RowToImport],
+    load_unit: LoadUnit | None,
+    *,
+    dry_run: bool,
 ) -> Written:
     """Import sets that a client did in the past: up to 200 rows. Send them with dryRun first: it says what the names of
     exercises mean, which become new exercises, and what is left out. Sessions that exist stay as they are."""

@@ -6,8 +6,7 @@ from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
-from coaching_service.integrations.background_jobs.schemas import BackgroundJob
+from coaching_service.integrations.background_jobs.models import BACKGROUND_JOB, StoredCompanyJob
 from coaching_service.integrations.load_unit import service
 from coaching_service.integrations.load_unit.models import LoadUnitConversion
 
@@ -18,7 +17,7 @@ routes = Routes("/coach/account/load-unit", tag="Account")
     "",
     access=owner(),
     body=LoadUnitConversion,
-    returns=BackgroundJob,
+    returns=BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),
     example={"loadUnit": "lb", "dryRun": True},

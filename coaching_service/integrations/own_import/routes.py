@@ -10,10 +10,8 @@ from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
 from coaching_service.integrations.background_jobs import models
-from coaching_service.integrations.background_jobs.schemas import BackgroundJob
 from coaching_service.integrations.own_import import service
-from coaching_service.integrations.own_import.models import OwnImportOptions
-from coaching_service.integrations.own_import.schemas import OwnImportFields
+from coaching_service.integrations.own_import.schemas import OWN_IMPORT_FIELDS, OwnImportOptions
 
 routes = Routes(
     "/customer",
@@ -25,8 +23,8 @@ routes = Routes(
 @routes.post(
     "/import",
     access=customer(),
-    multipart=MultipartBody("file", (CSV, XLSX), OwnImportFields(), size_limit="plan", file_required=True),
-    returns=BackgroundJob,
+    multipart=MultipartBody("file", (CSV, XLSX), OWN_IMPORT_FIELDS(), size_limit="plan", file_required=True),
+    returns=models.BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),
     request_class="bulk",
@@ -45,13 +43,13 @@ async def import_own_history(ctx: Context, body: OwnImportOptions, file: StoredF
     return await service.begin(ctx, file, body["answers"], dry_run=body["dryRun"])
 
 
-@routes.get("/jobs/{importId}", access=customer(), returns=BackgroundJob)
+@routes.get("/jobs/{importId}", access=customer(), returns=models.BACKGROUND_JOB)
 async def get_own_job(ctx: Context, import_id: ObjectId) -> models.StoredCompanyJob:
     """Read the progress of my import."""
     return await service.get(ctx, import_id)
 
 
-@routes.post("/jobs/{importId}/undo", access=customer(), returns=BackgroundJob, status=202, errors=(Conflict,))
+@routes.post("/jobs/{importId}/undo", access=customer(), returns=models.BACKGROUND_JOB, status=202, errors=(Conflict,))
 async def undo_own_import(ctx: Context, import_id: ObjectId) -> models.StoredCompanyJob:
     """Undo my import.
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Part
 from coaching_service.core.validation import Choice
-from coaching_service.integrations.company_import.schemas import AnswerFields, DryRunField
-from coaching_service.integrations.history_import.models import OWN_FORMATS
+from coaching_service.integrations.company_import.schemas import AnswersTogether, DryRunField
+from coaching_service.integrations.history_import.models import OWN_FORMATS, ImportAnswers
 
 
-class OwnImportFields(AnswerFields, DryRunField):
-    """How to import a file of the own history."""
+class OwnImportOptions(DryRunField):
+    """How a file of the own history is imported."""
 
-    class Meta(AnswerFields.Meta):
-        exclude = ("customerId", "customers")
+    answers: ImportAnswers
 
+
+class _OwnFormat(AnswersTogether):
     format = Choice(
         *OWN_FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
     )
+
+
+OWN_IMPORT_FIELDS = input_of(
+    Part[ImportAnswers, Literal["loadUnit", "distanceUnit", "dateOrder", "names", "columns"]],
+    _OwnFormat,
+    input_of(DryRunField),
+)

@@ -5,22 +5,44 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, TypedDict
 
-from coaching_service.core.fields import Description
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description
+from coaching_service.core.form_fields import FormBoolean, FormObject
+from coaching_service.core.validation import Text
 from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.library.imported_names.models import NameInFile
 from coaching_service.people.account.models import LoadUnit
+from coaching_service.training.programs import schemas as programs
 from coaching_service.training.programs.models import Program
 
 
 class ProgramImportOptions(TypedDict):
-    """How a sheet becomes a program. Without a name it has the name of the file, without a unit the company's.
+    """How a sheet becomes a program."""
 
-    `names`: what becomes of names of exercises, as a request sends it.
-    """
+    name: Annotated[str | None, Text(), Description("The name of the program. Default: the name of the file.")]
+    names: Annotated[
+        Mapping[str, str],
+        FormObject(),
+        Default(dict),
+        Description(
+            "A JSON object: for a name of an exercise in the file, the identifier of an exercise, `create` (a new "
+            "exercise) or `skip`. Names without an answer mean what the response to a dry run says."
+        ),
+    ]
+    loadUnit: Annotated[
+        LoadUnit | None, Description("The unit of loads for which the sheet has none. Default: the company's.")
+    ]
 
-    name: str | None
-    names: Mapping[str, str]
-    loadUnit: LoadUnit | None
+
+class ProgramImportFields(ProgramImportOptions):
+    """How to import a program."""
+
+    dryRun: Annotated[
+        bool,
+        FormBoolean(),
+        Default(False),
+        Description("`true`: return the program and the names, and store nothing."),
+    ]
 
 
 class ImportedProgram(Program):
@@ -34,3 +56,6 @@ class ImportedProgram(Program):
         list[Problem],
         Description("Cells that could not be read, by line. What they have is in the instructions of the exercise."),
     ]
+
+
+IMPORTED_PROGRAM = output_of(ImportedProgram, programs.Program)

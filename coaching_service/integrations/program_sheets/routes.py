@@ -5,11 +5,15 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.integrations.program_sheets import models, service
-from coaching_service.integrations.program_sheets.models import ProgramImportOptions
-from coaching_service.integrations.program_sheets.schemas import IMPORTED_PROGRAM, ProgramImportFields
+from coaching_service.integrations.program_sheets import service
+from coaching_service.integrations.program_sheets.models import (
+    IMPORTED_PROGRAM,
+    ImportedProgram,
+    ProgramImportFields,
+)
 
 routes = Routes("/coach/programs", tag="Programs")
 
@@ -20,7 +24,7 @@ routes = Routes("/coach/programs", tag="Programs")
     multipart=MultipartBody(
         "file",
         (CSV, XLSX),
-        ProgramImportFields(),
+        input_of(ProgramImportFields)(),
         size_limit="plan",
         file_required=True,
         text_bytes=200_000,
@@ -31,7 +35,7 @@ routes = Routes("/coach/programs", tag="Programs")
     request_class="bulk",
     example={"name": "Strength block", "loadUnit": "kg"},
 )
-async def import_program(ctx: Context, body: ProgramImportOptions, file: ReceivedFile | None) -> models.ImportedProgram:
+async def import_program(ctx: Context, body: ProgramImportFields, file: ReceivedFile | None) -> ImportedProgram:
     """Create a program from a sheet (CSV or XLSX).
 
     The columns are Week, Day, Exercise, Sets, Reps, Load, %, RPE, RIR, Rest, Tempo, Superset and Notes, in any order,
