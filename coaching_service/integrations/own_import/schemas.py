@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Part
@@ -23,8 +23,5 @@ class _OwnFormat(AnswersTogether):
     )
 
 
-OWN_IMPORT_FIELDS = input_of(
-    Part[ImportAnswers, Literal["loadUnit", "distanceUnit", "dateOrder", "names", "columns"]],
-    _OwnFormat,
-    input_of(DryRunField),
-)
+_Answers: TypeAlias = Part[ImportAnswers, Literal["loadUnit", "distanceUnit", "dateOrder", "names", "columns"]]
+OWN_IMPORT_FIELDS = input_of(_Answers, _OwnFormat, input_of(DryRunField))

@@ -64,6 +64,7 @@ async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> Progr
 
 
 async def _get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> StoredPhotos:
+    photos: StoredPhotos | None
     _, photos = await gather_reads(
         ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
     )
