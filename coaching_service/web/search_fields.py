@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
+from typing import Annotated, Any, TypeAlias, TypedDict
 
-from coaching_service.core.validation import Text
+from marshmallow import fields
+
+from coaching_service.core.fields import Default
+from coaching_service.core.validation import Integer, Text
+
+# The values of a filter, any of which matches; without a value everything does.
+FilterValues: TypeAlias = Annotated[list[str], fields.List(fields.String()), Default(list)]
 
 
 class Keywords(Text):
@@ -17,3 +23,10 @@ class Keywords(Text):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text = "".join(" " if unicodedata.category(char) == "Cc" else char for char in str(value))
         return super()._deserialize(text.strip()[: self.max_length], attr, data, **kwargs)
+
+
+class Search(TypedDict):
+    """What is searched in a list, and the page of the results to show."""
+
+    keywords: Annotated[str, Keywords()]
+    page: Annotated[int, Integer(minimum=1), Default(1)]

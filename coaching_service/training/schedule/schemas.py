@@ -170,7 +170,7 @@ class ScheduleCopy(ScheduleRange, DryRun):
     onConflict = on_conflict()
 
 
-class ProgramDaysCopy(DryRun):
+class ProgramDays(Input):
     """The days of a program to copy, and the day on which the first copy begins."""
 
     startDay = Integer(minimum=1, maximum=LAST_DAY, required=True)
@@ -181,11 +181,6 @@ class ProgramDaysCopy(DryRun):
         required=True,
         metadata={"description": "The day of the program on which the first copy begins."},
     )
-    repeat = _repeat()
-    progression = fields.Nested(
-        Progression, allow_none=True, load_default=None, metadata={"description": "How the sets of the copies change."}
-    )
-    onConflict = on_conflict()
 
     @validates_schema
     def is_at_most_a_year(self, data: Mapping[str, int], **_: Any) -> None:
@@ -194,6 +189,16 @@ class ProgramDaysCopy(DryRun):
             raise invalid("must not be before startDay", "BEFORE_START", "endDay")
         if data["endDay"] - data["startDay"] >= MAX_DAYS:
             raise invalid(f"must be within {MAX_DAYS} days of startDay", "RANGE_TOO_LONG", "endDay")
+
+
+class ProgramDaysCopy(ProgramDays, DryRun):
+    """The days of a program to copy, and the day on which the first copy begins."""
+
+    repeat = _repeat()
+    progression = fields.Nested(
+        Progression, allow_none=True, load_default=None, metadata={"description": "How the sets of the copies change."}
+    )
+    onConflict = on_conflict()
 
 
 class ScheduleAdjustment(ScheduleRange, DryRun):

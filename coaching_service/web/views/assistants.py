@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
-
-from marshmallow import fields
+from typing import Any
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -16,14 +14,11 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Grant, Scope
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.history import list_changes_of_assistant
 
 pages = Pages("/app/settings/assistants")
 _SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
-
-
-class _ChangesQuery(TypedDict):
-    after: Annotated[str | None, fields.String()]
 
 
 @pages.get("", access=session_only(), template="settings/assistants.html")
@@ -38,10 +33,8 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.get(
-    "/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=_ChangesQuery, template="settings/assistant.html"
-)
-async def assistant_page(ctx: Context, assistant_id: ObjectId, query: _ChangesQuery) -> dict[str, Any] | Redirect:
+@pages.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=PartQuery, template="settings/assistant.html")
+async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery) -> dict[str, Any] | Redirect:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)
     path = f"/app/settings/assistants/{assistant_id}"

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
-
-from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields
-from coaching_service.core.fields import Default, names_of
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people.customers import derived_figures, listing
@@ -26,8 +25,10 @@ from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import FilterValues
 from coaching_service.web.views.attention_descriptions import describe_entries, describe_filters
 from coaching_service.web.views.attention_previews import load_previews
+from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.customers import parse_trainer_ids
 from coaching_service.web.views.done_sessions import list_done_sessions
 from coaching_service.web.views.proposals import list_waiting_by_assistant
@@ -40,15 +41,13 @@ _CLIENTS_PER_PAGE = 60
 class _AttentionFilter(TypedDict):
     """The filters of the list, as in REST; they combine with AND."""
 
-    reason: Annotated[list[str], ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS)), Default(list)]
-    assignedTo: Annotated[list[str], fields.List(fields.String()), Default(list)]
-    groups: Annotated[list[str], fields.List(fields.String()), Default(list)]
+    reason: Annotated[list[ReasonType], ListOf(Choice(*WEIGHTS), maximum=len(WEIGHTS)), Default(list)]
+    assignedTo: FilterValues
+    groups: FilterValues
 
 
-class _Part(_AttentionFilter):
-    """A part of the list: `after` is the cursor of the one before."""
-
-    after: Annotated[str | None, fields.String()]
+class _Part(_AttentionFilter, PartQuery):
+    """A part of the list."""
 
 
 class _Filters(TypedDict):
@@ -98,7 +97,7 @@ async def attention_page(ctx: Context, query: _Part) -> dict[str, Any] | Redirec
     }
 
 
-def _filters_of(query: Mapping[str, Any]) -> _Filters:
+def _filters_of(query: _AttentionFilter) -> _Filters:
     """Return the filters of a query as the services take them."""
     return {
         "reasons": query["reason"],
@@ -107,20 +106,19 @@ def _filters_of(query: Mapping[str, Any]) -> _Filters:
     }
 
 
-def _filter_query(query: Mapping[str, Any], **more: str | None) -> str:
+def _filter_query(query: _AttentionFilter, **more: str | None) -> str:
     """Return the query string with the filters of a query, with its question mark; empty without one."""
-    parameters = {name: query[name] for name in names_of(_AttentionFilter)} | more
-    given = {name: value for name, value in parameters.items() if value}
+    given = {name: value for name, value in {**take(_AttentionFilter, query), **more}.items() if value}
     return f"?{urlencode(given, doseq=True)}" if given else ""
 
 
-def _path(query: Mapping[str, Any], **more: str | None) -> str:
+def _path(query: _AttentionFilter, **more: str | None) -> str:
     """Return the path of the list with the filters of a query."""
     return _PATH + _filter_query(query, **more)
 
 
-def _is_filtered(query: Mapping[str, Any]) -> bool:
-    return any(query[name] for name in names_of(_AttentionFilter))
+def _is_filtered(query: _AttentionFilter) -> bool:
+    return any(take(_AttentionFilter, query).values())
 
 
 async def _has_clients(ctx: Context) -> bool:
@@ -159,13 +157,10 @@ async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _Atte
     }
 
 
-@pages.post(
-    "/{customerId}/dismiss",
-    access=coach(CUSTOMERS.EDIT),
-    query=_AttentionFilter,
-    form=_Dismissal,
-    on=attention_entry_page,
-)
+_post = partial(pages.post, query=_AttentionFilter, on=attention_entry_page)
+
+
+@_post("/{customerId}/dismiss", access=coach(CUSTOMERS.EDIT), form=_Dismissal)
 async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: _Dismissal) -> Redirect:
     """Dismiss reasons for the whole company, until a date or until something new happens."""
     until = form["until"]
@@ -176,13 +171,7 @@ async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _Attenti
     return _leave(customer_id, query, f"Dismissed until {format_date(until) if until else 'something new happens'}.")
 
 
-@pages.post(
-    "/{customerId}/reply",
-    access=coach(CUSTOMERS.EDIT),
-    query=_AttentionFilter,
-    form=MessageText,
-    on=attention_entry_page,
-)
+@_post("/{customerId}/reply", access=coach(CUSTOMERS.EDIT), form=MessageText)
 async def reply_to_client(ctx: Context, customer_id: ObjectId, query: _AttentionFilter, form: MessageText) -> Redirect:
     """Answer a client's messages, which count as read."""
     await conversation.mark_read(ctx, customer_id)
@@ -191,13 +180,7 @@ async def reply_to_client(ctx: Context, customer_id: ObjectId, query: _Attention
     return _leave(customer_id, query, "Message sent.")
 
 
-@pages.post(
-    "/{customerId}/read",
-    access=coach(CUSTOMERS.EDIT),
-    query=_AttentionFilter,
-    on=attention_entry_page,
-    idempotent=True,
-)
+@_post("/{customerId}/read", access=coach(CUSTOMERS.EDIT), idempotent=True)
 async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> Redirect:
     """Mark a client's messages as read, for the whole company."""
     await conversation.mark_read(ctx, customer_id)
@@ -205,13 +188,7 @@ async def mark_client_messages_read(ctx: Context, customer_id: ObjectId, query: 
     return _leave(customer_id, query, "Marked as read.")
 
 
-@pages.post(
-    "/{customerId}/responses/{responseId}/reviewed",
-    access=coach(FORMS.EDIT),
-    query=_AttentionFilter,
-    on=attention_entry_page,
-    idempotent=True,
-)
+@_post("/{customerId}/responses/{responseId}/reviewed", access=coach(FORMS.EDIT), idempotent=True)
 async def mark_client_response_reviewed(
     ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _AttentionFilter
 ) -> Redirect:
@@ -221,5 +198,5 @@ async def mark_client_response_reviewed(
     return _leave(customer_id, query, "Marked as reviewed.")
 
 
-def _leave(customer_id: ObjectId, query: Mapping[str, Any], notice: str) -> Redirect:
+def _leave(customer_id: ObjectId, query: _AttentionFilter, notice: str) -> Redirect:
     return Redirect(_path(query), notice, part=f"{_PATH}/{customer_id}{_filter_query(query)}")

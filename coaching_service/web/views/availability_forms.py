@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, TypedDict
+from typing import Annotated, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Input, Text, patch_of
+from coaching_service.core.validation import Choice, patch_of
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityKind, NewAvailability
@@ -29,16 +30,10 @@ USUAL_LENGTH = "7"
 PERIOD_CHANGE = patch_of(input_of(NewAvailability), name="AvailabilityForm")
 
 
-class AbsenceForm(Input):
+class AbsenceForm(NewAvailability):
     """A new period: its length, or its last day, which counts if there is one."""
 
-    class Meta:
-        include = {"from": Date(required=True)}
-
-    kind = Choice(*WORDS, required=True)
-    length = Choice(*(value for value, _ in LENGTHS), load_default=USUAL_LENGTH)
-    until = Date(allow_none=True, load_default=None)
-    note = Text(max_length=500, allow_blank=True, allow_none=True, load_default=None)
+    length: Annotated[str, Choice(*(value for value, _ in LENGTHS)), Default(USUAL_LENGTH)]
 
 
 class PeriodText(TypedDict):
@@ -51,14 +46,14 @@ class PeriodText(TypedDict):
     isAbsence: bool
 
 
-def to_period(form: Mapping[str, Any]) -> NewAvailability:
+def to_period(form: AbsenceForm) -> NewAvailability:
     """Return the period that an AbsenceForm states. Raises InvalidFields if its last day leaves the calendar."""
-    return {"kind": form["kind"], "from": form["from"], "until": _last_day(form), "note": form["note"] or None}
+    return {"kind": form["kind"], "from": form["from"], "until": _last_day(form), "note": form["note"]}
 
 
-def _last_day(form: Mapping[str, Any]) -> str | None:
+def _last_day(form: AbsenceForm) -> str | None:
     if form["until"] is not None:
-        return str(form["until"])
+        return form["until"]
     if form["length"] == _OPEN:
         return None
     try:

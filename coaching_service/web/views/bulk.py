@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import Conflict, PermissionMissing, invalid_field
+from coaching_service.core.errors import Conflict, PermissionMissing
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, ListOf, StringList, Text
@@ -22,26 +21,18 @@ from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
-from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
-from coaching_service.training.schedule.schemas import on_conflict
+from coaching_service.training.schedule.models import ScheduleConflict
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
 from coaching_service.web.views.bulk_jobs import start_operation
 from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
-from coaching_service.web.views.schedule_forms import PREVIEW_SHOWN
+from coaching_service.web.views.schedule_forms import PREVIEW_SHOWN, ConflictChoice
 from coaching_service.web.views.taken_days import OUTCOMES, list_taken_days
 
 pages = Pages("/app/customers/bulk")
 _MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS, _MAX_PREVIEWED = 12, 250, 500, 100
 _EMPTY_SELECTION = "No client matches any more. The action may already have been completed."
-_REQUIRED_FIELDS = {
-    "groupNames": ("groupNames",),
-    "coachId": ("coachId",),
-    "programId": ("programId", "startDate"),
-    "metricsSetId": ("metricsSetId",),
-    "text": ("text",),
-}
 
 
 class ClientSelection(CustomerFilter):
@@ -53,13 +44,18 @@ class ClientSelection(CustomerFilter):
     programId: ObjectId | None
 
 
-class _ActionInput(TypedDict):
+class ConfirmedClients(TypedDict):
+    """The hash of the clients that the page has shown."""
+
     selectionHash: Annotated[str, Text(allow_blank=True), Default("")]
+
+
+class _ActionInput(ConfirmedClients):
     groupNames: Annotated[list[str], StringList(), Default(list)]
     coachId: Annotated[str, Text(allow_blank=True), Default("")]
     programId: ObjectId | None
     startDate: Annotated[str | None, Date()]
-    onConflict: Annotated[OnConflict, on_conflict("skip")]
+    onConflict: ConflictChoice
     metricsSetId: ObjectId | None
     text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
 
@@ -100,11 +96,10 @@ async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) 
     Raises Conflict if the selection has changed.
     """
     action = _get_action(ctx, query["action"])
-    _require_input(action, form)
+    arguments = action.read_arguments(form)
     ids = await customer_bulk.list_selected(ctx, to_service_selection(query))
     require_unchanged(ids, form["selectionHash"])
 
-    arguments = action.read_arguments(form)
     if action.field == "coachId":
         (arguments["coachId"],) = parse_trainer_ids([form["coachId"]])
     return start_operation(ctx, action.operation, ids, arguments, title=action.title, return_url=list_url(query))
@@ -122,14 +117,10 @@ async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) 
 async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _ActionInput) -> Render:
     """Show on which days of a program the first of the clients have workouts."""
     action = _get_action(ctx, "assign-program")
-    _require_input(action, form)
+    arguments = action.read_arguments(form)
     ids = (await customer_bulk.list_selected(ctx, to_service_selection(query)))[:_MAX_PREVIEWED]
     result = await customer_bulk.assign_program(
-        ctx,
-        {"ids": ids, "dryRun": True},
-        cast("ObjectId", form["programId"]),
-        cast("str", form["startDate"]),
-        form["onConflict"],
+        ctx, {"ids": ids, "dryRun": True}, arguments["programId"], arguments["startDate"], arguments["onConflict"]
     )
     by_client: dict[ObjectId, list[ScheduleConflict]] = {}
     for conflict in result.get("conflicts", []):
@@ -152,13 +143,6 @@ def require_unchanged(ids: list[ObjectId], confirmed: str) -> None:
             f"Nothing was changed: the selection changed to {quantity(len(ids), 'client')} meanwhile. Check it again.",
             code="SELECTION_CHANGED",
         )
-
-
-def _require_input(action: Action, form: _ActionInput) -> None:
-    """Raise InvalidFields unless the form has the input that the action requires."""
-    for name in _REQUIRED_FIELDS.get(action.field, ()):
-        if not cast("Mapping[str, object]", form)[name]:
-            raise invalid_field(name, "is required", code="REQUIRED")
 
 
 def _get_action(ctx: Context, name: str) -> Action:

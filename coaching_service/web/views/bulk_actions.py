@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
+from coaching_service.core.errors import invalid_field
 
 # The fields of the form that are arguments of the operation, by the field of the action.
 _ARGUMENTS: Mapping[str, Mapping[str, str]] = {
@@ -40,8 +41,12 @@ class Action:
     page: str = ""
 
     def read_arguments(self, form: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the operation from the form."""
-        return {name: form[in_form] for name, in_form in _ARGUMENTS[self.field].items()}
+        """Return the arguments of the operation from the form. Raises InvalidFields for one that is empty."""
+        arguments = _ARGUMENTS[self.field]
+        for in_form in arguments.values():
+            if not form[in_form]:
+                raise invalid_field(in_form, "is required", code="REQUIRED")
+        return {name: form[in_form] for name, in_form in arguments.items()}
 
     def missing_permission(self, permissions: frozenset[str]) -> str | None:
         """Return a permission that is required and not among `permissions`, or None."""

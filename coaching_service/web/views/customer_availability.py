@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import Any, get_args
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Input
+from coaching_service.core.validation import Date
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.training.resuming import service as resuming
@@ -34,11 +35,10 @@ _EDIT = coach(CUSTOMERS.EDIT)
 _PERIOD = "/{availabilityId}"
 
 
-class _ResumeForm(Input):
-    class Meta:
-        include = {"from": Date(required=True)}
-
-    mode = Choice(*get_args(ResumeMode), load_default="shift")
+# `from` is a keyword of Python, so this type has the functional form.
+_ResumeForm = TypedDict(
+    "_ResumeForm", {"from": Annotated[str, Date()], "mode": Annotated[ResumeMode, Default("shift")]}
+)
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/availability.html")
@@ -64,8 +64,8 @@ async def _first_day_back(ctx: Context, customer_id: ObjectId, today: date) -> d
     return None if absence is None else max(today, date.fromisoformat(absence["from"]) + timedelta(days=1))
 
 
-@pages.post("", access=_EDIT, query=WeekQuery, form=AbsenceForm(), on=week_page)
-async def add_absence(ctx: Context, customer_id: ObjectId, query: WeekQuery, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=_EDIT, query=WeekQuery, form=AbsenceForm, on=week_page)
+async def add_absence(ctx: Context, customer_id: ObjectId, query: WeekQuery, form: AbsenceForm) -> Redirect:
     """Enter that a client is away, ill, injured or trains with limits."""
     period = await availability.create(ctx, customer_id, to_period(form))
     customer = await load_header(ctx, customer_id)
@@ -89,21 +89,21 @@ async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: O
     return Redirect(customer_path(customer_id, "/availability"), "Deleted.")
 
 
-@pages.post("/resume", access=_EDIT, form=_ResumeForm(), on=availability_page)
-async def resume_training(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/resume", access=_EDIT, form=_ResumeForm, on=availability_page)
+async def resume_training(ctx: Context, customer_id: ObjectId, form: _ResumeForm) -> Redirect:
     """End the latest absence, and move or remove what was planned in it."""
     result = await resuming.resume(ctx, customer_id, form["from"], form["mode"])
     return Redirect(week_path(customer_id, form["from"]), f"{_describe_return(result, form)}.")
 
 
-@pages.post("/resume/preview", access=_EDIT, form=_ResumeForm(), on=availability_page, preview_of=resume_training)
-async def preview_return(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Render:
+@pages.post("/resume/preview", access=_EDIT, form=_ResumeForm, on=availability_page, preview_of=resume_training)
+async def preview_return(ctx: Context, customer_id: ObjectId, form: _ResumeForm) -> Render:
     """Show what the return from the latest absence would do."""
     result = await resuming.resume(ctx, customer_id, form["from"], form["mode"], dry_run=True)
     return render_preview(ctx, "resume_training", _describe_return(result, form), result)
 
 
-def _describe_return(result: ResumedSchedule, form: dict[str, Any]) -> str:
+def _describe_return(result: ResumedSchedule, form: _ResumeForm) -> str:
     """Describe a return: `Trains again from Mon 9 Mar 2026: 3 workouts moved by 7 days`."""
     if form["mode"] == "shift":
         days = quantity(days_between(result["availability"]["from"], form["from"]), "day")

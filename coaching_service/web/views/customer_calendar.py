@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Annotated, Any, TypedDict
 
-from marshmallow import ValidationError, validates_schema
 from marshmallow.validate import Regexp
 
 from coaching_service.core.auth.access import coach
@@ -15,15 +14,15 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Input, Integer, Text
+from coaching_service.core.validation import Date, Integer, Text
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments.weeks import describe_progress
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockInput, WorkoutBlockFields
+from coaching_service.training.workouts.blocks.models import Block, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
@@ -33,7 +32,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.workout.item_texts import (
-    ItemsTextForm,
+    NewWorkoutForm,
     NewWorkoutText,
     create_with_text,
     list_template_names,
@@ -66,23 +65,8 @@ class _MoveWorkoutForm(TypedDict):
     place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
 
 
-class WorkoutNameForm(Input):
-    """The name of a new workout; a rest day and a workout from a template need none."""
-
-    name = Text(allow_blank=True, load_default="")
-
-    @validates_schema
-    def require_name(self, data: Mapping[str, Any], **_: Any) -> None:
-        """Raise ValidationError for a workout without a name that is not a rest day and not from a template."""
-        if not data["name"] and not data["isRest"] and not data.get("template"):
-            raise ValidationError("should not be empty", "name")
-
-
 class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
     """A new workout or rest day on a client's calendar."""
-
-
-_NEW_WORKOUT = input_of(_NewWorkout, WorkoutNameForm, ItemsTextForm)()
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=WeekQuery, template="customer/week.html")
@@ -190,15 +174,10 @@ def _add_days(day: date, days: int) -> date | None:
         return None
 
 
-@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=_NEW_WORKOUT, on=week_page)
+@pages.post("/blocks", access=coach(CUSTOMERS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=week_page)
 async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> Redirect:
     """Schedule a workout or a rest day."""
-    name = form["name"] or ("Rest" if form["isRest"] else "")
-    new_block: BlockInput = {**take(BlockInput, form), "name": name}
-    calendar = ClientCalendar(customer_id)
-    block, remarks = await create_with_text(
-        ctx, calendar, new_block, form["text"], form["template"], confirmed=form["confirmed"]
-    )
+    block, remarks = await create_with_text(ctx, ClientCalendar(customer_id), form)
     if form["isRest"]:
         return Redirect(week_path(customer_id, form["date"]), "Rest day added.")
     if block["items"]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 from urllib.parse import urlencode
-
-from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -15,13 +13,13 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import Choice, Integer
+from coaching_service.core.validation import Choice
 from coaching_service.people.customers import listing
 from coaching_service.people.customers.models import CustomerProfile, SortFigure
 from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import FilterValues, Search
 from coaching_service.web.views.bulk_actions import list_actions
 from coaching_service.web.views.customer_rows import describe_rows
 
@@ -48,15 +46,13 @@ _SORT_NAMES = (
 )
 
 
-class CustomerFilter(TypedDict):
+class CustomerFilter(Search):
     """The filters of the client list, as sent in the query."""
 
-    keywords: Annotated[str, Keywords()]
-    groups: Annotated[list[str], fields.List(fields.String()), Default(list)]
-    assignedTo: Annotated[list[str], fields.List(fields.String()), Default(list)]
+    groups: FilterValues
+    assignedTo: FilterValues
     archived: Annotated[bool, Default(False)]
     sort: Annotated[str, Choice(*SORTS), Default("name")]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from functools import wraps
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
+
+from marshmallow import Schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.fields import Default
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Input, Integer, Text
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Date, Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.lifecycle.customer_bulk import schedules
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.conflicts import join_some
-from coaching_service.training.schedule.effects import Effect, Operation
+from coaching_service.training.schedule.effects import Effect, Fields, Operation
 from coaching_service.training.schedule.models import SkipReason
 from coaching_service.training.schedule.schemas import ScheduleRange
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.web.formatting import format_date, quantity
-from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
+from coaching_service.web.pages import Handler, Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk import (
     ClientSelection,
+    ConfirmedClients,
     list_url,
     require_unchanged,
     selection_hash,
@@ -40,20 +46,20 @@ from coaching_service.web.views.schedule_forms import (
     describe_set_counts,
     to_progression,
 )
-from coaching_service.web.views.schedule_operations import AdjustForm, CopyForm, ReplaceForm, find_exercise
+from coaching_service.web.views.schedule_operations import (
+    ADJUST_FORM,
+    COPY_FORM,
+    REPLACE_FORM,
+    AdjustForm,
+    CopyForm,
+    ReplaceForm,
+    find_exercise,
+)
 
 pages = Pages("/app/customers/bulk/schedules")
 _EDIT = coach(CUSTOMERS.EDIT)
 _TITLE = "Change the schedule"
 _MAX_NAMES, _MAX_PREVIEWED, _NAMED_WORKOUTS, _PLANNED_DAYS = 12, 100, 6, 28
-# By operation: its operationId, and what it does with workouts.
-_OPERATIONS: Mapping[Operation, tuple[str, str]] = {
-    "adjust": ("bulkAdjustSchedule", "changed"),
-    "replace-exercise": ("bulkReplaceScheduledExercise", "changed"),
-    "clear": ("bulkClearSchedule", "removed"),
-    "shift": ("bulkShiftSchedule", "moved"),
-    "copy": ("bulkCopySchedule", "added or replaced"),
-}
 _LEFT: Mapping[SkipReason, str] = {
     "DONE": "left as it is, because something of it is done",
     "PARTLY_DONE": "what is done of it is left as it is",
@@ -66,34 +72,12 @@ class _Query(ClientSelection):
 
     assignedProgramId: ObjectId | None
     plannedExerciseId: ObjectId | None
-    operation: Annotated[str, Choice(*_OPERATIONS), Default("replace-exercise")]
+    operation: Annotated[Operation, Default("replace-exercise")]
 
 
-class _Confirmed(Input):
-    """The clients that the page has shown."""
-
-    selectionHash = Text(allow_blank=True, load_default="")
-
-
-class _AdjustForm(AdjustForm, _Confirmed):
-    pass
-
-
-class _ReplaceForm(ReplaceForm, _Confirmed):
-    pass
-
-
-class _ClearForm(ScheduleRange, _Confirmed):
-    pass
-
-
-class _ShiftForm(_Confirmed):
-    startDate = Date(required=True)
-    days = Integer(minimum=-3_660, maximum=3_660, required=True)
-
-
-class _CopyForm(CopyForm, _Confirmed):
-    pass
+class _ShiftForm(TypedDict):
+    startDate: Annotated[str, Date()]
+    days: Annotated[int, Integer(minimum=-3_660, maximum=3_660)]
 
 
 class ClientPreview(TypedDict):
@@ -159,58 +143,29 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | R
     }
 
 
-async def _read_fields(ctx: Context, operation: Operation, form: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of an operation from its form. Raises InvalidFields for a name that is no exercise."""
-    if operation == "shift":
-        return {"from": form["startDate"], "days": form["days"]}
-    fields: dict[str, Any] = {"startDate": form["startDate"], "endDate": form["endDate"]}
-    if operation == "replace-exercise":
-        with_id, _ = await find_exercise(ctx, form["withExercise"])
-        return {**fields, "exerciseId": form["exerciseId"], "withExerciseId": with_id}
-    if operation == "adjust":
-        return {**fields, "progression": to_progression(form) or {}}
-    if operation == "copy":
-        copied = {name: form[name] for name in ("targetDate", "repeat", "onConflict")}
-        return {**fields, **copied, "progression": to_progression(form)}
-    return fields
-
-
-async def _change(
-    ctx: Context, operation: Operation, query: _Query, form: Mapping[str, Any]
-) -> StreamedTask | QueuedTask:
-    """Return the response that changes the clients who were shown. Raises Conflict if the selection has changed."""
-    ids = await _list_ids(ctx, query)
-    require_unchanged(ids, form["selectionHash"])
-    fields = await _read_fields(ctx, operation, form)
-    operation_id, _ = _OPERATIONS[operation]
-    return start_operation(ctx, operation_id, ids, fields, title=_TITLE, return_url=_return_url(query))
-
-
-async def _preview(ctx: Context, operation: Operation, query: _Query, form: Mapping[str, Any]) -> Render:
+async def _render_preview(
+    ctx: Context, operation: Operation, ids: list[ObjectId], result: schedules.Preview, done: str
+) -> Render:
     """Return the page with what an operation would do to each client."""
-    ids = await _list_ids(ctx, query)
-    fields = await _read_fields(ctx, operation, form)
-    result = await schedules.preview(ctx, ids[:_MAX_PREVIEWED], operation, fields)
-    names = await customers_by_id.load_names(ctx, ids[:_MAX_PREVIEWED])
-    unit, verb = ctx.caller.company.load_unit, _OPERATIONS[operation][1]
-    clients = [_describe(names.get(each, ""), effect, verb, unit) for each, effect in result.effects.items()]
+    names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
+    clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
     clients += [_describe_failure(names.get(each["customerId"], ""), each["message"]) for each in result.failed]
     workouts = sum(len(effect.changed) for effect in result.effects.values())
     preview = {
         "operation": operation,
-        "summary": f"{quantity(workouts, 'workout')} {verb}",
+        "summary": f"{quantity(workouts, 'workout')} {done}",
         "checked": len(clients),
         "clients": sorted(clients, key=lambda client: client["name"].casefold()),
     }
     return Render({"preview": preview}, PREVIEW_SHOWN)
 
 
-def _describe(name: str, effect: Effect, verb: str, unit: str) -> ClientPreview:
+def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
     workouts = [f"{block['name']} on {format_date(str(block['day']))}" for block in effect.changed]
     changes = effect.progression
     return {
         "name": name,
-        "changed": f"{quantity(len(workouts), 'workout')} {verb}" if workouts else "Nothing changes",
+        "changed": f"{quantity(len(workouts), 'workout')} {done}" if workouts else "Nothing changes",
         "workouts": join_some(workouts, _NAMED_WORKOUTS),
         "progression": []
         if changes is None
@@ -229,103 +184,75 @@ def _describe_failure(name: str, message: str) -> ClientPreview:
 # --- the forms -------------------------------------------------------------------------------------------------------
 
 
-@pages.post("/adjust", access=_EDIT, query=_Query, form=_AdjustForm(), on=many_schedules_page, request_class="bulk")
-async def adjust_schedules(ctx: Context, query: _Query, form: dict[str, Any]) -> StreamedTask | QueuedTask:
+_Read = Callable[[Context, Any], Awaitable[Fields]]
+
+
+def _operation(operation: Operation, operation_id: str, form: type[Schema], *, done: str) -> Callable[[_Read], Handler]:
+    """Declare the form of an operation, and its preview, with a function that returns the fields of the operation.
+
+    The function has the name of the form and receives its values. `done`: what the operation does with workouts.
+    """
+    options: Mapping[str, Any] = {
+        "access": _EDIT,
+        "query": _Query,
+        "form": input_of(ConfirmedClients, form)(),
+        "on": many_schedules_page,
+        "request_class": "bulk",
+    }
+
+    def declare(read: _Read) -> Handler:
+        @pages.post(f"/{operation}", **options)
+        @wraps(read)
+        async def change(ctx: Context, query: _Query, form: ConfirmedClients) -> StreamedTask | QueuedTask:
+            ids = await _list_ids(ctx, query)
+            require_unchanged(ids, form["selectionHash"])
+            fields, return_url = await read(ctx, form), _return_url(query)
+            return start_operation(ctx, operation_id, ids, fields, title=_TITLE, return_url=return_url)
+
+        async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> Render:
+            ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
+            result = await schedules.preview(ctx, ids, operation, await read(ctx, form))
+            return await _render_preview(ctx, operation, ids, result, done)
+
+        preview.__name__ = f"preview_{read.__name__}"
+        pages.post(f"/{operation}/preview", preview_of=change, **options)(preview)
+        return change
+
+    return declare
+
+
+@_operation("adjust", "bulkAdjustSchedule", ADJUST_FORM, done="changed")
+async def adjust_schedules(_: Context, form: AdjustForm) -> Fields:
     """Change loads, repetitions and sets of what has not been done."""
-    return await _change(ctx, "adjust", query, form)
+    return {**take(Period, form), "progression": to_progression(form) or {}}
 
 
-@pages.post(
-    "/adjust/preview",
-    access=_EDIT,
-    query=_Query,
-    form=_AdjustForm(),
-    on=many_schedules_page,
-    preview_of=adjust_schedules,
-    request_class="bulk",
-)
-async def preview_adjustments(ctx: Context, query: _Query, form: dict[str, Any]) -> Render:
-    """Show what adjusting would do to each client."""
-    return await _preview(ctx, "adjust", query, form)
-
-
-@pages.post(
-    "/replace-exercise", access=_EDIT, query=_Query, form=_ReplaceForm(), on=many_schedules_page, request_class="bulk"
-)
-async def replace_exercise_of_many(ctx: Context, query: _Query, form: dict[str, Any]) -> StreamedTask | QueuedTask:
+@_operation("replace-exercise", "bulkReplaceScheduledExercise", REPLACE_FORM, done="changed")
+async def replace_exercise_of_many(ctx: Context, form: ReplaceForm) -> Fields:
     """Replace an exercise where it has not been done; the sets stay."""
-    return await _change(ctx, "replace-exercise", query, form)
+    with_id, _ = await find_exercise(ctx, form["withExercise"])
+    return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id}
 
 
-@pages.post(
-    "/replace-exercise/preview",
-    access=_EDIT,
-    query=_Query,
-    form=_ReplaceForm(),
-    on=many_schedules_page,
-    preview_of=replace_exercise_of_many,
-    request_class="bulk",
-)
-async def preview_replacements(ctx: Context, query: _Query, form: dict[str, Any]) -> Render:
-    """Show what replacing an exercise would do to each client."""
-    return await _preview(ctx, "replace-exercise", query, form)
-
-
-@pages.post("/clear", access=_EDIT, query=_Query, form=_ClearForm(), on=many_schedules_page, request_class="bulk")
-async def clear_schedules(ctx: Context, query: _Query, form: dict[str, Any]) -> StreamedTask | QueuedTask:
+@_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed")
+async def clear_schedules(_: Context, form: Period) -> Fields:
     """Remove the workouts with nothing done."""
-    return await _change(ctx, "clear", query, form)
+    return take(Period, form)
 
 
-@pages.post(
-    "/clear/preview",
-    access=_EDIT,
-    query=_Query,
-    form=_ClearForm(),
-    on=many_schedules_page,
-    preview_of=clear_schedules,
-    request_class="bulk",
-)
-async def preview_clearings(ctx: Context, query: _Query, form: dict[str, Any]) -> Render:
-    """Show what clearing would do to each client."""
-    return await _preview(ctx, "clear", query, form)
-
-
-@pages.post("/shift", access=_EDIT, query=_Query, form=_ShiftForm(), on=many_schedules_page, request_class="bulk")
-async def shift_schedules(ctx: Context, query: _Query, form: dict[str, Any]) -> StreamedTask | QueuedTask:
+@_operation("shift", "bulkShiftSchedule", input_of(_ShiftForm), done="moved")
+async def shift_schedules(_: Context, form: _ShiftForm) -> Fields:
     """Move the workouts with nothing done by some days."""
-    return await _change(ctx, "shift", query, form)
+    return {"from": form["startDate"], "days": form["days"]}
 
 
-@pages.post(
-    "/shift/preview",
-    access=_EDIT,
-    query=_Query,
-    form=_ShiftForm(),
-    on=many_schedules_page,
-    preview_of=shift_schedules,
-    request_class="bulk",
-)
-async def preview_shifts(ctx: Context, query: _Query, form: dict[str, Any]) -> Render:
-    """Show what moving workouts would do to each client."""
-    return await _preview(ctx, "shift", query, form)
-
-
-@pages.post("/copy", access=_EDIT, query=_Query, form=_CopyForm(), on=many_schedules_page, request_class="bulk")
-async def copy_schedules(ctx: Context, query: _Query, form: dict[str, Any]) -> StreamedTask | QueuedTask:
+@_operation("copy", "bulkCopySchedule", COPY_FORM, done="added or replaced")
+async def copy_schedules(_: Context, form: CopyForm) -> Fields:
     """Copy days of each client to later or earlier ones of the same client."""
-    return await _change(ctx, "copy", query, form)
-
-
-@pages.post(
-    "/copy/preview",
-    access=_EDIT,
-    query=_Query,
-    form=_CopyForm(),
-    on=many_schedules_page,
-    preview_of=copy_schedules,
-    request_class="bulk",
-)
-async def preview_copies(ctx: Context, query: _Query, form: dict[str, Any]) -> Render:
-    """Show what copying days would do to each client."""
-    return await _preview(ctx, "copy", query, form)
+    return {
+        **take(Period, form),
+        "targetDate": form["targetDate"],
+        "repeat": form["repeat"],
+        "onConflict": form["onConflict"],
+        "progression": to_progression(form),
+    }

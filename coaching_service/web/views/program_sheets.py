@@ -9,10 +9,11 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.core.validation import Choice, Input, Text
+from coaching_service.core.validation import Text
 from coaching_service.integrations.history_files.programs import PlannedDay, write_table
 from coaching_service.integrations.program_sheets import service
 from coaching_service.integrations.program_sheets.models import ProgramImportOptions
@@ -27,17 +28,16 @@ from coaching_service.web.views.import_presentation import show_name
 
 pages = Pages("/app/programs/import")
 _MAX_TABLE = 60_000
-_UNITS = ("kg", "lb")
 
 
-class _SheetForm(Input):
-    name = Text(allow_blank=True, load_default="")
-    table = Text(max_length=_MAX_TABLE, allow_blank=True, load_default="")
-    loadUnit = Choice(*_UNITS, load_default=None)
+class _Sheet(TypedDict):
+    name: Annotated[str, Text(allow_blank=True), Default("")]
+    table: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
+    loadUnit: LoadUnit | None
 
 
 class _ProgramForm(TypedDict):
-    name: Annotated[str, Text()]
+    name: str
     table: Annotated[str, Text(max_length=_MAX_TABLE)]
     loadUnit: LoadUnit
     names: Annotated[list[NameRow], Default(list)]
@@ -58,13 +58,13 @@ async def sheet_exercises_page(ctx: Context, query: ExerciseSearch) -> dict[str,
 @pages.post(
     "/preview",
     access=coach(PROGRAMS.CREATE),
-    form=MultipartBody("file", (CSV, XLSX), _SheetForm(), size_limit="plan", text_bytes=250_000, is_stored=False),
+    form=MultipartBody("file", (CSV, XLSX), input_of(_Sheet)(), size_limit="plan", text_bytes=250_000, is_stored=False),
     on=sheet_page,
     idempotent=True,
     file_optional=True,
     request_class="bulk",
 )
-async def preview_sheet(ctx: Context, form: dict[str, Any], file: ReceivedFile | None) -> Render:
+async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -> Render:
     """Show the program that a sheet would become."""
     if file is None and not form["table"].strip():
         raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")

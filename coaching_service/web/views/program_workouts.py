@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs import service as programs
@@ -17,38 +16,35 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFiel
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import CopiedSchedule, CopyRequest
-from coaching_service.training.schedule.schemas import ProgramDaysCopy, on_conflict
+from coaching_service.training.schedule.models import CopiedSchedule
+from coaching_service.training.schedule.schemas import ProgramDays
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import BlockInput
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.views.customer_calendar import WorkoutNameForm
 from coaching_service.web.views.programs import list_clients_on, program_page
 from coaching_service.web.views.schedule_forms import (
-    ProgressionFields,
+    CopyOptions,
     describe_copy,
     render_copy_preview,
-    to_progression,
+    to_copy_request,
 )
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
-from coaching_service.web.views.workout.item_texts import ItemsTextForm, NewWorkoutText, create_with_text
+from coaching_service.web.views.workout.item_texts import NewWorkoutForm, NewWorkoutText, create_with_text
 
 pages = Pages("/app/programs/{programId}")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 
 
-class _NewBlock(ProgramBlockFields, NewWorkoutText):
+class _NewWorkout(ProgramBlockFields, NewWorkoutText):
     """A workout or rest day of a program."""
 
 
-_NEW_WORKOUT = input_of(_NewBlock, WorkoutNameForm, ItemsTextForm)()
+class _CopyDays(CopyOptions):
+    startDay: int
+    endDay: int
+    targetDay: int
 
 
-class _CopyDaysForm(ProgramDaysCopy, ProgressionFields):
-    onConflict = on_conflict("skip")
-
-    class Meta(ProgramDaysCopy.Meta):
-        exclude = ("progression", "dryRun")
+_COPY_DAYS = input_of(_CopyDays, ProgramDays)
 
 
 async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
@@ -72,16 +68,11 @@ declare_workout_pages(
 )
 
 
-@pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=_NEW_WORKOUT, on=program_page)
-async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewBlock) -> Redirect:
+@pages.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
+async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = f"/app/programs/{program_id}"
-    name = form["name"] or ("Rest" if form["isRest"] else "")
-    new_block: BlockInput = {**take(BlockInput, form), "name": name}
-    plan = ProgramPlan(program_id)
-    block, remarks = await create_with_text(
-        ctx, plan, new_block, form["text"], form["template"], confirmed=form["confirmed"]
-    )
+    block, remarks = await create_with_text(ctx, ProgramPlan(program_id), form)
     if form["isRest"]:
         return Redirect(program_path, f"Day {form['day']} is a rest day.")
     if block["items"]:
@@ -89,20 +80,13 @@ async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewBloc
     return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
 
 
-async def _copy_days(ctx: Context, program_id: ObjectId, form: dict[str, Any], *, dry_run: bool) -> CopiedSchedule:
-    request = CopyRequest(
-        form["startDay"],
-        form["endDay"],
-        form["targetDay"],
-        form["repeat"],
-        to_progression(form),
-        form["onConflict"],
-    )
+async def _copy_days(ctx: Context, program_id: ObjectId, form: _CopyDays, *, dry_run: bool) -> CopiedSchedule:
+    request = to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
     return await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)
 
 
-@pages.post("/copy-days", access=coach(PROGRAMS.EDIT), form=_CopyDaysForm(), on=program_page)
-async def copy_program_days(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
+async def copy_program_days(ctx: Context, program_id: ObjectId, form: _CopyDays) -> Redirect:
     """Copy days of a program, once or several times, with a progression."""
     result = await _copy_days(ctx, program_id, form, dry_run=False)
     return Redirect(f"/app/programs/{program_id}", f"{describe_copy(result, form['onConflict'])}.")
@@ -111,11 +95,11 @@ async def copy_program_days(ctx: Context, program_id: ObjectId, form: dict[str, 
 @pages.post(
     "/copy-days/preview",
     access=coach(PROGRAMS.EDIT),
-    form=_CopyDaysForm(),
+    form=_COPY_DAYS(),
     on=program_page,
     preview_of=copy_program_days,
 )
-async def preview_copied_days(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Render:
+async def preview_copied_days(ctx: Context, program_id: ObjectId, form: _CopyDays) -> Render:
     """Show what copying days would do."""
     result = await _copy_days(ctx, program_id, form, dry_run=True)
     summary = describe_copy(result, form["onConflict"])
@@ -137,9 +121,9 @@ async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any
 
 
 @pages.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
-async def update_program(ctx: Context, program_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def update_program(ctx: Context, program_id: ObjectId, form: ProgramChange) -> Redirect:
     """Change a program's name, description and tags."""
-    await programs.update(ctx, program_id, cast("ProgramChange", form))
+    await programs.update(ctx, program_id, form)
     return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 

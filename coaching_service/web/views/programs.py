@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict
-from coaching_service.core.fields import Default
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.core.validation import Date, Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
@@ -24,33 +25,29 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.schedule.schemas import on_conflict as conflict_field
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import Keywords, Search
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.schedule_forms import render_summary
+from coaching_service.web.views.schedule_forms import ConflictChoice, render_summary
 from coaching_service.web.views.taken_days import describe_taken_days, describe_untouched
-from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, create_from_program_text, list_template_names
+from coaching_service.web.views.workout.item_texts import ItemsText, create_from_program_text, list_template_names
 
 pages = Pages("/app/programs")
 _PAGE_SIZE = 24
 _MAX_CLIENTS = 50
 
 
-class _Search(TypedDict):
-    keywords: Annotated[str, Keywords()]
+class _Search(Search):
     archived: Annotated[bool, Default(False)]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
-class _NewProgramForm(NewProgram, ConfirmedValues):
-    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
+class _NewProgram(ProgramInput, ItemsText):
+    """A program, and its workouts as text."""
 
 
 class _ProgramQuery(TypedDict):
@@ -61,7 +58,7 @@ class _ProgramQuery(TypedDict):
 class _Assignment(TypedDict):
     customerId: ObjectId
     startDate: Annotated[str, Date()]
-    onConflict: Annotated[OnConflict, conflict_field("skip")]
+    onConflict: ConflictChoice
     repeat: Annotated[bool, Default(False)]
 
 
@@ -74,12 +71,12 @@ async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     return {"page": page, "query": query, "page_url": list_url(pages.prefix, query)}
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=_NewProgramForm(), on=programs_page)
-async def create_program(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=coach(PROGRAMS.CREATE), form=input_of(_NewProgram, NewProgram)(), on=programs_page)
+async def create_program(ctx: Context, form: _NewProgram) -> Redirect:
     """Create a program, with the workouts of a text if there is one."""
-    text, confirmed = form.pop("text"), form.pop("confirmed")
-    program = await programs.create(ctx, cast("ProgramInput", form))
-    _, remarks = await create_from_program_text(ctx, ProgramPlan(program["_id"]), text, confirmed=confirmed)
+    program = await programs.create(ctx, take(ProgramInput, form))
+    plan, text = ProgramPlan(program["_id"]), form["text"]
+    _, remarks = await create_from_program_text(ctx, plan, text, confirmed=form["confirmed"])
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Sequence
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Choice, Input, Integer, Number
+from coaching_service.core.fields import Default
+from coaching_service.core.validation import Integer, Number
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.training.schedule.models import (
     CopiedSchedule,
+    CopyRequest,
+    Day,
     LoadChange,
     OnConflict,
     Progression,
@@ -17,6 +20,7 @@ from coaching_service.training.schedule.models import (
     ScheduleResult,
     SetCountChange,
 )
+from coaching_service.training.schedule.schemas import MAX_REPEAT, on_conflict
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
 from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
@@ -27,15 +31,26 @@ from coaching_service.web.views.taken_days import TakenDays, describe_taken_days
 PREVIEW_SHOWN = "This is a preview: nothing has been changed."
 
 
-class ProgressionFields(Input):
+# What happens on target days that have workouts: by default these days are left as they are.
+ConflictChoice: TypeAlias = Annotated[OnConflict, on_conflict("skip")]
+
+
+class ProgressionFields(TypedDict):
     """How planned loads, repetitions and sets change; each may be empty. An empty `rounding`: loads are not rounded."""
 
-    loadChange = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, allow_none=True, load_default=None)
-    loadChangeIn = Choice("unit", "percent", load_default="unit")
-    rounding = Number(minimum=0.01, maximum=1_000, allow_none=True)
-    repsChange = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, allow_none=True, load_default=None)
-    setsChange = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, allow_none=True, load_default=None)
-    setsChangeIn = Choice("count", "percent", load_default="count")
+    loadChange: Annotated[float | None, Number(minimum=-MAX_LOAD, maximum=MAX_LOAD)]
+    loadChangeIn: Annotated[Literal["unit", "percent"], Default("unit")]
+    rounding: NotRequired[Annotated[float | None, Number(minimum=0.01, maximum=1_000)]]
+    repsChange: Annotated[int | None, Integer(minimum=-MAX_REPS, maximum=MAX_REPS)]
+    setsChange: Annotated[int | None, Integer(minimum=-MAX_SETS, maximum=MAX_SETS)]
+    setsChangeIn: Annotated[Literal["count", "percent"], Default("count")]
+
+
+class CopyOptions(ProgressionFields):
+    """How often days are copied, how the sets change, and what happens on target days that have workouts."""
+
+    repeat: Annotated[int, Integer(minimum=1, maximum=MAX_REPEAT), Default(1)]
+    onConflict: ConflictChoice
 
 
 class PreviewedBlock(TypedDict):
@@ -63,7 +78,12 @@ class Preview(TypedDict):
     taken: TakenDays | None
 
 
-def to_progression(form: Mapping[str, Any]) -> Progression | None:
+def to_copy_request(first: Day, last: Day, target: Day, form: CopyOptions) -> CopyRequest:
+    """Return the request to copy days as a form states."""
+    return CopyRequest(first, last, target, form["repeat"], to_progression(form), form["onConflict"])
+
+
+def to_progression(form: ProgressionFields) -> Progression | None:
     """Return the progression that the fields of a form mean; None for no change."""
     progression: Progression = {}
     if form["loadChange"]:

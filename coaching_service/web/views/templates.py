@@ -2,40 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
-from coaching_service.core.validation import Integer, Text
+from coaching_service.core.fields import take
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.editing import TemplatePlan
 from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import Search
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.far_values import ConfirmedValues
-from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
+from coaching_service.web.views.workout.item_texts import ItemsText, add_text
 
 pages = Pages("/app/templates")
 _PAGE_SIZE = 24
 
 
-class _Search(TypedDict):
-    keywords: Annotated[str, Keywords()]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
+class _NewTemplate(TemplateDetails, ItemsText):
+    """A template, and its items as text."""
 
 
-class _NewTemplate(TemplateDetails):
-    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
-    confirmed: bool
-
-
-@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search, template="library/templates.html")
-async def templates_page(ctx: Context, query: _Search) -> dict[str, Any]:
+@pages.get("", access=coach(PROGRAMS.VIEW), query=Search, template="library/templates.html")
+async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
     """The templates, by name."""
     page = await templates.list_page(ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"])
     unit = ctx.caller.company.load_unit
@@ -49,7 +40,7 @@ async def templates_page(ctx: Context, query: _Search) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=input_of(_NewTemplate, ConfirmedValues)(), on=templates_page)
+@pages.post("", access=coach(PROGRAMS.CREATE), form=_NewTemplate, on=templates_page)
 async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
     """Create a template, with the items of a text if there is one."""
     template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})

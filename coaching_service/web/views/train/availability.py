@@ -40,8 +40,8 @@ async def own_availability_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=customer(), form=AbsenceForm(), on=own_availability_page)
-async def add_own_absence(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=customer(), form=AbsenceForm, on=own_availability_page)
+async def add_own_absence(ctx: Context, form: AbsenceForm) -> Redirect:
     """Say that the client is away, ill, injured or trains with limits."""
     period = await availability.create(ctx, ctx.caller.id, to_period(form))
     return Redirect("/train", f"{describe_saved(period, ctx.caller.today())} Your coach sees it.")

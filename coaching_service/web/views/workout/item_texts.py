@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
+from coaching_service.core.validation import Input, Text
 from coaching_service.training.schedule.program_text import read_program_text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
 
 _FIELD = "text"
@@ -26,37 +26,51 @@ MAX_TEXT_LENGTH = 20_000
 _SUGGESTED_TEMPLATES = 200
 
 
-class ItemsTextForm(ConfirmedValues):
-    """The items of a new workout as text, and the name of a template that it is made from; a rest day has neither."""
+class ItemsText(TypedDict):
+    """Items as text, and whether the user has confirmed loads in it that are unusual."""
 
-    text = Text(max_length=MAX_TEXT_LENGTH, allow_blank=True, load_default="")
-    template = Text(allow_blank=True, load_default="")
+    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
+    confirmed: Annotated[bool, Default(False)]
+
+
+class NewWorkoutText(ItemsText):
+    """The items of a new workout, and the name of a template that it is made from; a rest day has neither."""
+
+    template: Annotated[str, Text(allow_blank=True), Default("")]
+
+
+class NewWorkout(PlannedBlock, NewWorkoutText):
+    """A new workout of a client or program."""
+
+
+class NewWorkoutForm(Input):
+    """The name of a new workout, which may be empty, and the checks of its form."""
+
+    name = Text(allow_blank=True, load_default="")
+
+    @validates_schema
+    def require_name(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a workout without a name that is not a rest day and not from a template."""
+        if not data["name"] and not data["isRest"] and not data["template"]:
+            raise ValidationError("should not be empty", "name")
 
     @validates_schema
     def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a rest day with items."""
         for name in (_FIELD, "template"):
-            if data.get("isRest") and data[name].strip():
+            if data["isRest"] and data[name].strip():
                 raise ValidationError("must be empty for a rest day", name)
 
 
-class NewWorkoutText(TypedDict):
-    """The values of ItemsTextForm."""
-
-    text: str
-    template: str
-    confirmed: bool
-
-
-async def create_with_text(
-    ctx: Context, owner: ScheduleOwner, new_block: BlockInput, text: str, template: str = "", *, confirmed: bool = False
-) -> tuple[Block, str]:
+async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout) -> tuple[Block, str]:
     """Create a block with the items of the template of that name, if any, and of a text.
 
     Returns it, and remarks on how the text was read. Raises InvalidFields for `text`, with the line, and for
     `template`; NotFound and Forbidden for the owner.
     """
-    if template:
+    text, confirmed = form["text"], form["confirmed"]
+    new_block: BlockInput = {**take(BlockInput, form), "name": form["name"] or ("Rest" if form["isRest"] else "")}
+    if template := form["template"]:
         day = new_block["date"] if owner.day_field == "date" else new_block["day"]
         applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
         _, remarks = await add_text(ctx, owner, applied["_id"], text, confirmed=confirmed)
