@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields, validate
 
@@ -118,10 +118,10 @@ class IdentityFields(Input):
     )
 
 
-class ExternalIdFilter(Input):
+class ExternalIdFilter(TypedDict):
     """The filter of a list by external identifier."""
 
-    externalId = ExternalId()
+    externalId: NotRequired[Annotated[str, ExternalId()]]
 
 
 class IdentityResult(Output):

@@ -110,12 +110,17 @@ def _schema(
     return built
 
 
-def argument_of(model: Any, name: str) -> fields.Field[Any]:
-    """Return the argument of a tool for a field of a TypedDict; one that may be absent or null is None."""
+def argument_of(model: Any, name: str, *, may_be_absent: bool = False, **metadata: Any) -> fields.Field[Any]:
+    """Return the argument of a tool for a field of a TypedDict; one that may be absent or null is None.
+
+    `may_be_absent`: although the field is required.
+    """
     declaration = declarations_of(model)[name]
     field = _input_field(declaration, _INPUT_TYPES)
+    field.required = field.required and not may_be_absent
     if not field.required and field.load_default is missing:
-        field.load_default = None
+        field.load_default, field.allow_none = None, True
+    field.metadata = {**field.metadata, **metadata}
     if isinstance(field, Text):
         field.allow_blank = False  # an empty text is an absent one
     return _described(field, declaration, "argument")

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.external_identity import ExternalIdFilter
+from coaching_service.core.field_schemas import query_of
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import QueryTime
-from coaching_service.core.validation import Choice, Input
+from coaching_service.core.pagination import PageFields, PageQuery
 
 # MongoDB ends a transaction after 60 seconds; the rest is for clocks that differ.
 AS_OF_MARGIN = timedelta(seconds=90)
@@ -24,23 +26,39 @@ UPDATED = "updatedAt"
 BY_UPDATE = (UPDATED, "_id")
 
 
-class UpdatedSince(Input):
+class UpdatedSince(TypedDict):
     """The filter of a list by the time of the last change."""
 
-    updatedSince = QueryTime(
-        metadata={
-            "description": "Only what was created or changed at this time or later: the `X-As-Of` of an earlier "
-            "response. Entries may be repeated; deletions are events."
-        }
-    )
+    updatedSince: NotRequired[
+        Annotated[
+            datetime,
+            Description(
+                "Only what was created or changed at this time or later: the `X-As-Of` of an earlier response. Entries "
+                "may be repeated; deletions are events."
+            ),
+        ]
+    ]
 
 
-class UpdatedSinceOrSorted(UpdatedSince):
-    """The filter of a paginated list by the time of the last change, and the order by it."""
+class _ByUpdate(UpdatedSince):
+    sort: NotRequired[
+        Annotated[
+            Literal["updatedAt"],
+            Description("`updatedAt`: the change longest ago first. Without it, the usual order."),
+        ]
+    ]
 
-    sort = Choice(
-        UPDATED, metadata={"description": "`updatedAt`: the change longest ago first. Without it, the usual order."}
-    )
+
+class _RecordFilters(_ByUpdate, ExternalIdFilter):
+    pass
+
+
+class RecordQuery(_RecordFilters, PageFields):
+    """The query of a paginated list of records that another system may know: which of them, order and page."""
+
+
+# The fields and checks of RecordQuery, for `query_of` with the filters of a list.
+RECORDS = query_of(RecordQuery, PageQuery, query_of(_RecordFilters))
 
 
 @dataclass(frozen=True)

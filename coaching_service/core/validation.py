@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Any
+from typing import Any, TypedDict
 from unicodedata import category
 from zoneinfo import available_timezones
 
@@ -336,6 +336,12 @@ class DryRun(Input):
     dryRun = Boolean(load_default=False)
 
 
+class DryRunField(TypedDict):
+    """The field of DryRun, for handlers that receive it."""
+
+    dryRun: bool
+
+
 class Version(Integer):
     """The `version` a change was based on."""
 
@@ -367,7 +373,7 @@ def upsert_of(schema: type[Schema], *, name: str) -> Schema:
     return type(optional)(exclude=("externalId",))
 
 
-def complete_upsert(schema: Schema, sent: Mapping[str, Any]) -> dict[str, Any]:
+def complete_upsert(schema: Schema, sent: Mapping[str, Any]) -> Any:
     """Return the body of a new record: what was sent, with the defaults of `schema` for what was not.
 
     Raises InvalidFields if a required field is missing.

@@ -10,10 +10,11 @@ from marshmallow import fields
 from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Change, Default, Description, Part, Partial
+from coaching_service.core.fields import Change, Default, Description, Optional, Part, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import TEXT_LENGTH, Link, ListOf, StringList, Text, Version
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text, Version
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
 Level = Literal["beginner", "intermediate", "expert"]
@@ -61,6 +62,8 @@ Laterality = Literal["bilateral", "unilateral", "alternating"]
 LoadType = Literal["load", "assistance"]
 LOAD: LoadType = "load"
 ASSISTANCE: LoadType = "assistance"
+# What a list of exercises can be restricted to, in place of a type.
+MINE, PUBLIC = "my", "public"
 TYPES: tuple[ExerciseType, ...] = get_args(ExerciseType)
 LEVELS: tuple[Level, ...] = get_args(Level)
 LOAD_TYPES: tuple[LoadType, ...] = get_args(LoadType)
@@ -159,12 +162,14 @@ class Movement(TypedDict):
 
 
 class _Texts(TypedDict):
-    name: Annotated[str, Text()]
+    name: Annotated[str, Text(), Description(argument="Its name.")]
     aliases: Annotated[list[str], StringList(max_length=200), Default(list)]
-    type: Annotated[ExerciseType, Default("strength")]
+    type: Annotated[ExerciseType, Default("strength"), Description(argument="Its kind.")]
     level: Level | None
-    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
-    videoLink: Annotated[str | None, Link()]
+    defaultInstructions: Annotated[
+        str | None, Text(max_length=TEXT_LENGTH, allow_blank=True), Description(argument="How to do it.")
+    ]
+    videoLink: Annotated[str | None, Link(), Description(argument="A video of it.")]
     tags: Annotated[list[str], StringList(), Default(list)]
 
 
@@ -179,7 +184,7 @@ class _Muscles(TypedDict):
 
 
 class _Equipment(TypedDict):
-    equipment: Annotated[str | None, Text()]
+    equipment: Annotated[str | None, Text(), Description(argument="What it needs.")]
 
 
 class _Loads(TypedDict):
@@ -308,7 +313,14 @@ class ExerciseName(TypedDict):
     _id: ObjectId
     name: str
     defaultInstructions: str | None
-    loadType: NotRequired[LoadType]
+    loadType: NotRequired[
+        Annotated[
+            LoadType,
+            Choice(ASSISTANCE),
+            Description(response="Only if the loads are help, and less is better."),
+            Optional,
+        ]
+    ]
 
 
 class StoredExerciseName(ExerciseName):
@@ -370,6 +382,37 @@ class SearchEntry(TypedDict):
     aliases: int
     isOwn: bool
     isCommon: bool
+
+
+class OwnExerciseQuery(RecordQuery):
+    """The filters of a company's own exercises."""
+
+    keywords: NotRequired[
+        Annotated[
+            str,
+            Description(
+                "Every word must occur in name, alias, tag, muscle or equipment; names and aliases in English or "
+                "Spanish, and aliases that the company has added. If fewer than 5 exercises match, those that match "
+                "with one typing error follow."
+            ),
+        ]
+    ]
+    libraryId: NotRequired[ObjectId]
+
+
+class ExerciseQuery(OwnExerciseQuery):
+    """The filters of all exercises a company can use."""
+
+    type: NotRequired[
+        Annotated[
+            str,
+            Choice(MINE, PUBLIC, *TYPES),
+            Description(
+                request="`my`, `public`, or a type of exercise.",
+                argument="my: the company's own; public: the shared library.",
+            ),
+        ]
+    ]
 
 
 class ExercisePage(Page[Exercise]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import EXERCISES
@@ -20,17 +20,17 @@ from coaching_service.library.exercises.name_models import ExerciseNames, Resolv
 from coaching_service.library.exercises.schemas import (
     EXERCISE,
     EXERCISE_PAGE,
+    EXERCISE_QUERY,
     NEW_EXERCISE,
-    ExerciseQuery,
-    OwnExerciseQuery,
+    OWN_EXERCISE_QUERY,
 )
 from coaching_service.people.customers.schemas import NoFormFields
 
 routes = Routes("", tag="Exercises")
 
 
-@routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=ExerciseQuery(), returns=EXERCISE_PAGE)
-async def list_exercises(ctx: Context, query: dict[str, Any]) -> models.ExercisePage:
+@routes.get("/exercises/unified", access=coach(EXERCISES.VIEW), query=EXERCISE_QUERY(), returns=EXERCISE_PAGE)
+async def list_exercises(ctx: Context, query: models.ExerciseQuery) -> models.ExercisePage:
     """List exercises, shared and own.
 
     With `keywords` the best matches first: exact name or alias, beginning of the name, whole words of the name, words
@@ -42,8 +42,8 @@ async def list_exercises(ctx: Context, query: dict[str, Any]) -> models.Exercise
     return await _page(ctx, query, kind=query.get("type"))
 
 
-@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OwnExerciseQuery(), returns=EXERCISE_PAGE)
-async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> models.ExercisePage:
+@routes.get("/exercises", access=coach(EXERCISES.VIEW), query=OWN_EXERCISE_QUERY(), returns=EXERCISE_PAGE)
+async def list_own_exercises(ctx: Context, query: models.OwnExerciseQuery) -> models.ExercisePage:
     """List the company's own exercises.
 
     With `keywords` in the order of the list of all exercises, and with its cursors.
@@ -51,7 +51,7 @@ async def list_own_exercises(ctx: Context, query: dict[str, Any]) -> models.Exer
     return await _page(ctx, query, own_only=True)
 
 
-async def _page(ctx: Context, query: dict[str, Any], **filters: Any) -> models.ExercisePage:
+async def _page(ctx: Context, query: models.OwnExerciseQuery, **filters: Any) -> models.ExercisePage:
     return await listing.list_exercises(
         ctx,
         keywords=query.get("keywords", ""),
@@ -104,18 +104,13 @@ async def resolve_exercise_names(ctx: Context, body: ExerciseNames) -> ResolvedE
     rolls_back=True,
     example={"name": "Garage Squat", "type": "strength"},
 )
-async def upsert_exercise(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
+async def upsert_exercise(ctx: Context, external_id: str, body: models.ExerciseChange) -> Upserted:
     """Create or change the exercise with an external identifier.
 
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
     permission of what it does.
     """
-    return await service.upsert_external(
-        ctx,
-        external_id,
-        cast("models.ExerciseChange", body),
-        lambda: cast("models.NewExercise", complete_upsert(NEW_EXERCISE(), body)),
-    )
+    return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(NEW_EXERCISE(), body))
 
 
 @routes.get("/exercises/{exerciseId}", access=coach(EXERCISES.VIEW), returns=EXERCISE)

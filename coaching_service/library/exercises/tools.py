@@ -9,18 +9,26 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional, paged
 from coaching_service.core.mcp.lists import PageWithHint, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, Text
+from coaching_service.core.validation import ListOf, Text
 from coaching_service.library.exercises import listing, name_resolution, service
 from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
-from coaching_service.library.exercises.models import LOAD, TYPES, Exercise, ExerciseType, MuscleRole, Role
+from coaching_service.library.exercises.models import (
+    LOAD,
+    Exercise,
+    ExerciseQuery,
+    ExerciseType,
+    MuscleRole,
+    NewExercise,
+    Role,
+)
 from coaching_service.library.exercises.muscles import ID_OF, MUSCLES
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
-from coaching_service.library.exercises.schemas import MINE, PUBLIC
 
 tools = Tools()
 _MAX_NAMES, _SAME = 50, 100
@@ -44,25 +52,22 @@ class ListExercises(ToolPage):
         maximum=_MAX_NAMES,
         **optional("Instead of search: names to resolve."),
     )
-    type = Choice(
-        *(MINE, PUBLIC, *TYPES),
-        **optional("my: the company's own; public: the shared library."),
-    )
+    type = argument_of(ExerciseQuery, "type")
 
 
 class CreateExercise(Arguments):
     """An exercise to create."""
 
-    name = Text(required=True, metadata={"description": "Its name."})
-    type = Choice(*TYPES, load_default="strength", metadata={"description": "Its kind."})
-    videoUrl = Link(**optional("A video of it."))
-    instructions = Text(max_length=TEXT_LENGTH, **optional("How to do it."))
+    name = argument_of(NewExercise, "name")
+    type = argument_of(NewExercise, "type")
+    videoUrl = argument_of(NewExercise, "videoLink")
+    instructions = argument_of(NewExercise, "defaultInstructions")
     muscles = ListOf(
         Text(max_length=40),
         maximum=len(MUSCLES),
         **optional("Muscle groups it trains, such as Glutes or Lower Back; an error lists all."),
     )
-    equipment = Text(**optional("What it needs."))
+    equipment = argument_of(NewExercise, "equipment")
 
 
 @tools.tool("List exercises", access=coach(EXERCISES.VIEW), takes=ListExercises(), returns=PageWithHint)

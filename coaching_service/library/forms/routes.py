@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
@@ -19,8 +16,8 @@ from coaching_service.library.forms.models import Form, FormChange, NewForm
 routes = Routes("/coach/forms", tag="Forms")
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=UpdatedSince(), returns=list_of(Form))
-async def list_forms(ctx: Context, query: Mapping[str, Any]) -> list[Form]:
+@routes.get("", access=coach(FORMS.VIEW), query=UpdatedSince, returns=list_of(Form))
+async def list_forms(ctx: Context, query: UpdatedSince) -> list[Form]:
     """List the forms by name."""
     return await service.list_all(ctx, updated_since=query.get("updatedSince"))
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
@@ -23,8 +20,8 @@ _SETS = "/coach/metrics-sets"
 _METRICS_SET = output_of(MetricSet, name="MetricsSet")
 
 
-@routes.get(_SETS, access=coach(METRICS.VIEW), query=UpdatedSince(), returns=list_of(_METRICS_SET))
-async def list_metrics_sets(ctx: Context, query: Mapping[str, Any]) -> list[MetricSet]:
+@routes.get(_SETS, access=coach(METRICS.VIEW), query=UpdatedSince, returns=list_of(_METRICS_SET))
+async def list_metrics_sets(ctx: Context, query: UpdatedSince) -> list[MetricSet]:
     """List the metric sets by name."""
     return await service.list_all(ctx, updated_since=query.get("updatedSince"))
 

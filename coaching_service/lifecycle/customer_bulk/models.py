@@ -12,8 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Identifier, Input, Integer, ListOf, StringList, Text
 from coaching_service.people.customers.models import CustomerFilter
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
-from coaching_service.training.schedule.models import OnConflict, SkipReason
-from coaching_service.training.schedule.schemas import on_conflict
+from coaching_service.training.schedule.models import OnConflict, SkipReason, on_conflict
 
 _MAXIMUM = 20_000
 

@@ -11,7 +11,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PageFields
+from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import FormVersion
 from coaching_service.core.validation import Date, Email, ListOf, StringList, Text, Timezone, Version
 from coaching_service.people.customers.trainer_filter import TrainerOrNone
@@ -272,7 +272,7 @@ NewCustomer: TypeAlias = Partial[_NewCustomer]
 OnConflict = Literal["error", "update"]
 
 
-class CustomerQuery(PageFields):
+class CustomerQuery(RecordQuery):
     """The filters of the customer list."""
 
     archived: bool
@@ -282,7 +282,6 @@ class CustomerQuery(PageFields):
         Annotated[list[str], Description("Repeatable; any of the trainers; `none`: clients without a trainer.")]
     ]
     email: NotRequired[Annotated[str, Description("The whole e-mail address, without regard to case.")]]
-    externalId: NotRequired[str]
 
 
 class ArchiveRequest(TypedDict):

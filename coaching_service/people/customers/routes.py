@@ -9,13 +9,13 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
-from coaching_service.core.external_identity import ExternalId, ExternalIdFilter, Upserted
+from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.field_schemas import input_of, query_of
 from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import UpdatedSinceOrSorted, part_of
+from coaching_service.core.list_selection import RECORDS, part_of
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.pagination import Page, PageQuery, page_of
+from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
 from coaching_service.people.customers import batch, creation, listing, models, profile_photos, service
 from coaching_service.people.customers.batch_models import CustomerBatch, CustomerBatchResult
@@ -29,7 +29,7 @@ _ARCHIVE_REQUEST = input_of(models.ArchiveRequest, name="CustomerReference")()
 @routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=query_of(models.CustomerQuery, PageQuery, ExternalIdFilter, UpdatedSinceOrSorted)(),
+    query=query_of(models.CustomerQuery, RECORDS)(),
     returns=page_of(Customer),
     on_worker_thread=True,
 )
@@ -153,7 +153,7 @@ async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerU
         ctx,
         external_id,
         cast("models.CustomerChange", change),
-        lambda: cast("models.NewCustomer", complete_upsert(NewCustomer(), body)),
+        lambda: complete_upsert(NewCustomer(), body),
     )
 
 

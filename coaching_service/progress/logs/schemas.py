@@ -27,7 +27,7 @@ from coaching_service.core.validation import (
 from coaching_service.library.forms.models import AnswerValue
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, SET_KINDS
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, SET_KINDS
 
 
 def _amount(maximum: float) -> Number:

@@ -13,8 +13,8 @@ from coaching_service.core.fields import Change, Description, Optional, Part, Pa
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Input, Integer, Number
 from coaching_service.people.activity.record_types import FASTEST, RecordType
+from coaching_service.training.workouts.sets.models import MAX_METERS
 from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
-from coaching_service.training.workouts.sets.schemas import MAX_METERS
 from coaching_service.training.workouts.sets.totals_models import Best
 
 _TYPES = Description(

@@ -7,12 +7,14 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, Dates, optional, require_range
-from coaching_service.core.validation import Choice, Date, Identifier, Integer, ListOf, Number, Text
+from coaching_service.core.validation import Date, Identifier, ListOf, Number, Text
 from coaching_service.people.customers.chosen_clients import MAX_CLIENTS, ClientsArgument
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
+from coaching_service.training.schedule import models
+from coaching_service.training.schedule.models import LoadProgression, RepsProgression, SetsProgression, on_conflict
 
-_MAX_DAYS, _MAX_REPEAT, _MAX_EXERCISES = 366, 12, 50
+_MAX_DAYS, _MAX_EXERCISES = 366, 50
 _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
 _LOAD_CHANGES = ("addLoad", "addPercent")
 
@@ -42,11 +44,11 @@ class SeveralCalendarsArgument(CalendarsArgument):
 class ProgressionArguments(Arguments):
     """How the sets of exercises change."""
 
-    addLoad = Number(minimum=-MAX_LOAD, maximum=MAX_LOAD, **optional("Added to loads, in the client's unit."))
-    addPercent = Number(minimum=-100, maximum=1_000, **optional("Percent, instead of addLoad."))
-    addReps = Integer(minimum=-MAX_REPS, maximum=MAX_REPS, **optional("Added to repetitions."))
-    addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, **optional("Working sets added; at least one stays."))
-    setsPercent = Number(minimum=-100, maximum=1_000, **optional("Percent, instead of addSets."))
+    addLoad = argument_of(LoadProgression, "add")
+    addPercent = argument_of(LoadProgression, "percent")
+    addReps = argument_of(RepsProgression, "add", may_be_absent=True)
+    addSets = argument_of(SetsProgression, "add")
+    setsPercent = argument_of(SetsProgression, "percent")
     rounding = Number(
         minimum=0,
         maximum=1_000,
@@ -77,18 +79,12 @@ class ProgressionArguments(Arguments):
 class ScheduleCopy(ProgressionArguments, Dates, CalendarsArgument):
     """The days to copy, and where; what is rare is listed with adjust_schedule only."""
 
-    addSets = Integer(minimum=-MAX_SETS, maximum=MAX_SETS, **_UNLISTED)
-    setsPercent = Number(minimum=-100, maximum=1_000, **_UNLISTED)
+    addSets = argument_of(SetsProgression, "add", **UNLISTED)
+    setsPercent = argument_of(SetsProgression, "percent", **UNLISTED)
     rounding = Number(minimum=0, maximum=1_000, **_UNLISTED)
-    targetDate = Date(required=True, metadata={"description": "First day of the copy."})
-    repeat = Integer(
-        minimum=1, maximum=_MAX_REPEAT, load_default=1, metadata={"description": "Copies, one after another."}
-    )
-    onConflict = Choice(
-        *("add", "skip", "replace"),
-        load_default="add",
-        metadata={"description": "As in assign_program."},
-    )
+    targetDate = argument_of(models.ScheduleCopy, "targetDate")
+    repeat = argument_of(models.ScheduleCopy, "repeat")
+    onConflict = on_conflict(about="As in assign_program.")
 
 
 class ScheduleAdjustment(ProgressionArguments, Dates, SeveralCalendarsArgument):

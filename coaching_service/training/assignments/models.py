@@ -10,9 +10,8 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Integer, ListOf, Text
-from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
-from coaching_service.training.schedule.schemas import on_conflict
+from coaching_service.core.validation import Date, DryRunField, Integer, ListOf, Text
+from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, on_conflict
 
 Status = Literal["current", "ended", "upcoming"]
 
@@ -66,23 +65,23 @@ class AssignmentsEnd(TypedDict):
     lastBlock: list[_Dated]
 
 
-class ProgramAssignment(TypedDict):
+class ProgramAssignment(DryRunField):
     """The client that a program is assigned to, and the dates."""
 
     customerId: ObjectId
-    startDate: Annotated[str, Date()]
+    startDate: Annotated[str, Date(), Description(argument="Date of day 1, YYYY-MM-DD.")]
     weekdays: NotRequired[
         Annotated[
             list[int],
             ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),
             Description(
-                "Weekdays from 1 (Monday) to 7 (Sunday): the days with work go onto the next dates of these weekdays, "
-                "in order, and rest days are left out. Default: day 1 on `startDate`, day 8 a week later."
+                request="Weekdays from 1 (Monday) to 7 (Sunday): the days with work go onto the next dates of these "
+                "weekdays, in order, and rest days are left out. Default: day 1 on `startDate`, day 8 a week later.",
+                argument="1 Monday to 7: days with work go onto the next such dates, rest days are left out.",
             ),
         ]
     ]
     onConflict: Annotated[OnConflict, on_conflict()]
-    dryRun: bool
 
 
 class AssignmentConflict(TypedDict):

@@ -13,6 +13,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Identifiers, RaisedLoad, Written, typed
@@ -57,7 +58,7 @@ from coaching_service.training.workout_text.mentions import describe_readings, r
 from coaching_service.training.workout_text.tools import identify_workouts
 from coaching_service.training.workout_text.writing import write_item
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.models import Block, PlannedBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.content import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
@@ -316,9 +317,10 @@ async def _read_progression(
         "load": load or None,
         "reps": None if sent["add_reps"] is None else {"add": sent["add_reps"]},
         "sets": sets or None,
-        "exerciseIds": ids or None,
         "loadUnit": ctx.caller.load_unit,
     }
+    if ids:
+        progression["exerciseIds"] = ids
     if sent["rounding"] is not None:
         progression["rounding"] = sent["rounding"] or None
     found = await exercises.get_names(ctx, ids)
@@ -367,7 +369,7 @@ async def _describe_changes(
 def _describe_blocks(blocks: Sequence[Block], load_unit: str) -> list[object]:
     """Return what a confirmation of new blocks depends on: their days, names and items."""
     return [
-        [block["date"], block["name"], block["isRest"], [write_item(item, load_unit) for item in block["items"]]]
+        [block["date"], *take(PlannedBlock, block).values(), [write_item(item, load_unit) for item in block["items"]]]
         for block in blocks
     ]
 

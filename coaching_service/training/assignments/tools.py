@@ -12,22 +12,22 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Choice, Date, Identifier, Integer, ListOf
+from coaching_service.core.validation import Identifier
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.chosen_clients import ClientsArgument, choose_clients, identify_clients
 from coaching_service.people.customers.models import CustomerReference
 from coaching_service.training.assignments import service
-from coaching_service.training.assignments.models import ProgramAssignmentResult
+from coaching_service.training.assignments.models import ProgramAssignment, ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.conflicts import OUTCOMES, describe_conflicts
 from coaching_service.training.schedule.days import days_between
-from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workout_text.argument_checks import check_names, run_checks
 
 tools = Tools()
@@ -38,18 +38,9 @@ class AssignProgram(ClientsArgument):
     """A program, the clients, and the date of the first day."""
 
     programId = Identifier(required=True, metadata={"description": "From list_programs."})
-    startDate = Date(required=True, metadata={"description": "Date of day 1, YYYY-MM-DD."})
-    weekdays = ListOf(
-        Integer(minimum=1, maximum=7),
-        minimum=1,
-        maximum=7,
-        **optional("1 Monday to 7: days with work go onto the next such dates, rest days are left out."),
-    )
-    onConflict = Choice(
-        *("add", "skip", "replace"),
-        load_default="add",
-        metadata={"description": "On days with workouts; replace: those with nothing done."},
-    )
+    startDate = argument_of(ProgramAssignment, "startDate")
+    weekdays = argument_of(ProgramAssignment, "weekdays")
+    onConflict = on_conflict(about="On days with workouts; replace: those with nothing done.")
 
     @validates_schema(skip_on_field_errors=False)
     def names_weekdays_once(self, data: Mapping[str, Any], **_: Any) -> None:

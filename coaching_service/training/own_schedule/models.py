@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias, TypedDict
+from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.fields import Change, Default, Description
-from coaching_service.core.validation import Date, ListOf
+from coaching_service.core.validation import Date, ListOf, Version
 from coaching_service.training.workouts.blocks.models import BlockName
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput
@@ -13,9 +13,15 @@ from coaching_service.training.workouts.items.schemas import NEW_WORKOUT_ITEM
 
 
 class WorkoutDate(TypedDict):
-    """The day to move a workout to."""
+    """The day of a workout."""
 
     date: Annotated[str, Date()]
+
+
+class WorkoutMove(WorkoutDate):
+    """The day to move a workout to."""
+
+    version: NotRequired[Annotated[int, Version()]]
 
 
 class NewOwnWorkout(BlockName, WorkoutDate):

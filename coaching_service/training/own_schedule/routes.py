@@ -6,13 +6,11 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Change
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.own_schedule import service
-from coaching_service.training.own_schedule.models import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
-from coaching_service.training.own_schedule.schemas import WorkoutMove
+from coaching_service.training.own_schedule.models import NewOwnWorkout, OwnWorkoutChange, WorkoutMove
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.shared_routes import ITEM_EXAMPLE
@@ -23,12 +21,12 @@ own_routes = Routes("/customer/wblocks", tag="The client's own")
 @own_routes.put(
     "/{wblockId}/date",
     access=customer(),
-    body=WorkoutMove(),
+    body=WorkoutMove,
     returns=WorkoutBlock,
     errors=(Conflict,),
     example={"date": "2026-03-02"},
 )
-async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: Change[WorkoutDate]) -> Block:
+async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: WorkoutMove) -> Block:
     """Move a workout of mine to another day.
 
     To a visible day at most 7 days from the coach's, which `plannedDate` states afterwards; it goes after the workouts

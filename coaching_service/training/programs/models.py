@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import Part
-from coaching_service.core.validation import Integer
-from coaching_service.training.workouts.blocks.models import BlockItems, BlockName, BlockPlan, BlockSettings
+from coaching_service.core.fields import Change, Default, Description, Part, Partial
+from coaching_service.core.list_selection import RecordQuery
+from coaching_service.core.query import QueryInteger
+from coaching_service.core.validation import TEXT_LENGTH, Integer, StringList, Text, Version
+from coaching_service.training.workouts.blocks.models import (
+    BlockFilters,
+    BlockItems,
+    BlockName,
+    BlockPlan,
+    BlockSettings,
+)
 
 LAST_DAY = 3_660
 
 
-class _ProgramDay(TypedDict):
-    day: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
+class ProgramBlockCopy(TypedDict):
+    """The day of a copy."""
+
+    day: Annotated[int, Integer(minimum=1, maximum=LAST_DAY), Description(argument="The day, from 1.")]
 
 
-class ProgramBlockFields(BlockName, _ProgramDay, BlockSettings):
+class ProgramBlockFields(BlockName, ProgramBlockCopy, BlockSettings):
     """The fields of a workout block of a program."""
 
 
@@ -26,48 +36,63 @@ class NewProgramBlock(ProgramBlockFields, BlockItems):
     """A workout block with items for a program, created all or nothing."""
 
 
-class ProgramInput(IdentityInput):
+class _Details(TypedDict):
+    name: Annotated[str, Text()]
+    description: Annotated[
+        str | None, Text(max_length=TEXT_LENGTH, allow_blank=True), Description(argument="What it is for.")
+    ]
+    tags: Annotated[list[str], StringList(), Default(list)]
+
+
+class ProgramInput(_Details, IdentityInput):
     """A program to create."""
 
-    name: str
-    description: str | None
-    tags: list[str]
 
-
-class ProgramFields(StoredIdentity, total=False):
-    """The fields of a stored program to set."""
-
-    name: str
-    description: str | None
-    tags: list[str]
+class _Program(_Details):
     isArchived: bool
 
 
-class ProgramChange(IdentityInput, total=False):
-    """The fields of a program to change, and the version the change is based on."""
-
-    name: str
-    description: str | None
-    tags: list[str]
-    version: int | None
+class _ProgramFields(_Program, StoredIdentity):
+    pass
 
 
-class _Program(Stored):
-    name: str
-    description: str | None
-    tags: list[str]
-    isArchived: bool
-
-
-class StoredProgram(_Program, StoredIdentity):
+class StoredProgram(_ProgramFields, Stored):
     """A program in the database; its blocks are stored by training/workouts."""
 
 
-class Program(_Program, Identity):
-    """A program as it is read, with the number of days that have a workout."""
+class _Days(TypedDict):
+    numberOfDaysWithWorkouts: Annotated[
+        int, Description("The number of days with a block that is not rest and has an item.")
+    ]
 
-    numberOfDaysWithWorkouts: int
 
+class Program(_Program, _Days, Identity, Stored):
+    """Workout blocks by day."""
+
+
+class ProgramQuery(RecordQuery):
+    """The filters of the program list."""
+
+    archived: bool
+    keywords: NotRequired[Annotated[str, Description("Every word must occur in name, description or tag.")]]
+
+
+class ProgramDayRange(BlockFilters):
+    """`startDay` and `endDay`, both included; days count from 1, a start of 0 is accepted."""
+
+    startDay: Annotated[int, QueryInteger(minimum=0)]
+    endDay: Annotated[int, QueryInteger(minimum=0)]
+
+
+class VersionReference(TypedDict):
+    """The version that a change without other content is based on."""
+
+    version: NotRequired[Annotated[int, Version()]]
+
+
+# The fields of a program to change, and the version the change is based on; those of a stored program to set.
+ProgramChange: TypeAlias = Change[ProgramInput]
+ProgramFields: TypeAlias = Partial[_ProgramFields]
 
 # A program as assistants read it in a list.
 ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]

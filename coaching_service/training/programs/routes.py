@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
@@ -23,7 +21,6 @@ from coaching_service.training.programs.schemas import (
     Program,
     ProgramBlockCopy,
     ProgramQuery,
-    VersionReference,
 )
 from coaching_service.training.workouts.blocks.models import BlockPosition
 from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
@@ -32,7 +29,7 @@ routes = Routes("/coach/programs", tag="Programs")
 
 
 @routes.get("", access=coach(PROGRAMS.VIEW), query=ProgramQuery(), returns=page_of(Program))
-async def list_programs(ctx: Context, query: dict[str, Any]) -> Page[models.Program]:
+async def list_programs(ctx: Context, query: models.ProgramQuery) -> Page[models.Program]:
     """List programs by name."""
     return await service.list_page(
         ctx,
@@ -65,18 +62,13 @@ async def create_program(ctx: Context, body: models.ProgramInput) -> models.Prog
     rolls_back=True,
     example={"name": "First twelve weeks", "tags": ["beginner"]},
 )
-async def upsert_program(ctx: Context, external_id: str, body: dict[str, Any]) -> Upserted:
+async def upsert_program(ctx: Context, external_id: str, body: models.ProgramChange) -> Upserted:
     """Create or change the program with an external identifier.
 
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. It needs the
     permission of what it does.
     """
-    return await service.upsert_external(
-        ctx,
-        external_id,
-        cast("models.ProgramChange", body),
-        lambda: cast("models.ProgramInput", complete_upsert(NewProgram(), body)),
-    )
+    return await service.upsert_external(ctx, external_id, body, lambda: complete_upsert(NewProgram(), body))
 
 
 @routes.get("/{programId}", access=coach(PROGRAMS.VIEW), returns=Program)
@@ -109,12 +101,12 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
 @routes.put(
     "/{programId}/archive",
     access=coach(PROGRAMS.EDIT),
-    body=VersionReference(),
+    body=models.VersionReference,
     body_optional=True,
     returns=Program,
     example={},
 )
-async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.Program:
+async def archive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
     """Archive a program.
 
     Repeating is harmless.
@@ -125,12 +117,12 @@ async def archive_program(ctx: Context, program_id: ObjectId, body: dict[str, An
 @routes.put(
     "/{programId}/unarchive",
     access=coach(PROGRAMS.EDIT),
-    body=VersionReference(),
+    body=models.VersionReference,
     body_optional=True,
     returns=Program,
     example={},
 )
-async def unarchive_program(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.Program:
+async def unarchive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
     """Restore an archived program.
 
     Repeating is harmless.

@@ -12,11 +12,11 @@ from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, stored_fields
+from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
-from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
 
 _EVENT_TYPES: dict[Action, EventType] = {
@@ -44,12 +44,7 @@ programs = Documents[StoredProgram](
     transfer=Portable(
         StoredProgram,
         LIBRARY,
-        checks={
-            **IDENTITY_CHECKS,
-            "name": Text(),
-            "description": Text(max_length=TEXT_LENGTH, allow_blank=True),
-            "tags": Text(),
-        },
+        checks={**IDENTITY_CHECKS, **checks_of(ProgramInput)},
         complete=lambda program: {**program, **_search_fields(program)},
     ),
 )

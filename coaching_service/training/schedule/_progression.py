@@ -12,8 +12,7 @@ from coaching_service.people.account.load_units import convert_entered_load, con
 from coaching_service.training.schedule._set_counts import change_set_count
 from coaching_service.training.schedule.models import LoadProgression, Progression, SetsProgression
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, PlannedSet
 
 # The smallest steps of common plates, by unit of load.
 DEFAULT_ROUNDING = {"kg": 2.5, "lb": 5}

@@ -12,8 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.schedule.models import SetCountChange, SetsProgression
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 
 Item = ItemInput | WorkItem
 

@@ -2,53 +2,254 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args
 
+from marshmallow import fields, validates_schema
+
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import Period
+from coaching_service.core.validation import (
+    Choice,
+    Date,
+    DryRunField,
+    Identifier,
+    Input,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+)
+from coaching_service.core.validation_messages import invalid
 from coaching_service.library.exercises.models import LoadType
-from coaching_service.training.workouts.blocks.models import ScheduleChange
+from coaching_service.training.programs.models import LAST_DAY
+from coaching_service.training.workouts.blocks.models import NewBlock, ScheduleChange
+from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS
+
+MAX_REPEAT = 12
 
 # A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
 Day = str | int
 # What happens on a target day that has blocks: the new ones are added, the day is left out, or blocks of which nothing
 # is done are removed from every day of the target range.
 OnConflict = Literal["add", "skip", "replace"]
+_ON_CONFLICT = (
+    "On a target day that has blocks: `add` adds the new ones after them; `skip` leaves the day as it is. `replace` "
+    "first removes the blocks with nothing done from every day of the target range."
+)
+
+
+def on_conflict(default: OnConflict = "add", about: str = _ON_CONFLICT) -> Choice:
+    """Return the field that states what happens on days that have blocks."""
+    return Choice(*get_args(OnConflict), load_default=default, metadata={"description": about})
+
+
+# --- progressions ----------------------------------------------------------------------------------------------------
+
+
+def require_add_or_percent(change: Mapping[str, Any]) -> None:
+    """Raise ValidationError unless a change has exactly one of `add` and `percent`."""
+    if len(change) != 1:
+        raise invalid("must have either add or percent", "INVALID")
+
+
+class _OneChange(Input):
+    @validates_schema
+    def is_one_change(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require exactly one of `add` and `percent`."""
+        require_add_or_percent(data)
 
 
 class LoadProgression(TypedDict, total=False):
-    """A change of loads: `add` in the unit of the progression, or `percent`."""
+    """How loads change: by an amount, or by a percentage; of assisted exercises as of all others."""
 
-    add: float
-    percent: float
+    add: Annotated[
+        float,
+        Number(minimum=-MAX_LOAD, maximum=MAX_LOAD),
+        Description(
+            request="In the company's unit; negative lowers loads, which makes an exercise whose `loadType` is "
+            "`assistance` harder.",
+            argument="Added to loads, in the client's unit.",
+        ),
+    ]
+    percent: Annotated[
+        float,
+        Number(minimum=-100, maximum=1_000),
+        Description(request="Percent of the load; negative lowers it.", argument="Percent, instead of addLoad."),
+    ]
 
 
 class RepsProgression(TypedDict):
-    """A change of the planned repetitions, minimum and maximum."""
+    """How planned repetitions change."""
 
-    add: int
+    add: Annotated[
+        int,
+        Integer(minimum=-MAX_REPS, maximum=MAX_REPS),
+        Description(
+            request="Added to minimum and maximum, which do not fall below 1.", argument="Added to repetitions."
+        ),
+    ]
 
 
 class SetsProgression(TypedDict, total=False):
-    """A change of the number of working sets: `add`, or `percent`."""
+    """How the number of planned sets changes; warm-up sets stay, and at least one other set."""
 
-    add: int
-    percent: float
+    add: Annotated[
+        int,
+        Integer(minimum=-MAX_SETS, maximum=MAX_SETS),
+        Description(
+            request="Sets to add, like the last one; negative removes the last ones.",
+            argument="Working sets added; at least one stays.",
+        ),
+    ]
+    percent: Annotated[
+        float,
+        Number(minimum=-100, maximum=1_000),
+        Description(
+            request="Percent of the sets, rounded half up to whole sets.", argument="Percent, instead of addSets."
+        ),
+    ]
 
 
-class Progression(TypedDict):
-    """A change of planned sets; `exerciseIds` None for all.
+class SentProgression(TypedDict):
+    """How planned sets change. Sets without a load remain without one; loads do not fall below 0."""
 
-    Loads are changed in `loadUnit`, by default the company's unit. `rounding` in this unit, None for exact changes, the
-    default of the unit if it is missing.
-    """
+    load: NotRequired[
+        Annotated[
+            LoadProgression | None,
+            fields.Nested(input_of(LoadProgression, _OneChange)),
+            Description("How loads change. Default: not at all."),
+        ]
+    ]
+    reps: NotRequired[Annotated[RepsProgression | None, Description("How repetitions change. Default: not at all.")]]
+    sets: NotRequired[
+        Annotated[
+            SetsProgression | None,
+            fields.Nested(input_of(SetsProgression, _OneChange)),
+            Description("How the number of sets changes. Default: not."),
+        ]
+    ]
+    rounding: NotRequired[
+        Annotated[
+            float | None,
+            Number(minimum=0.01, maximum=1_000),
+            Description(
+                "Changed loads are rounded half up to its nearest multiple, in the company's unit; a change smaller "
+                "than it is exact. Null: every change is exact. Default: 2.5 kg or 5 lb."
+            ),
+        ]
+    ]
+    exerciseIds: NotRequired[
+        Annotated[
+            list[ObjectId],
+            ListOf(Identifier(), minimum=1),
+            Description("The exercises whose sets change. Default: all."),
+        ]
+    ]
 
-    load: NotRequired[LoadProgression | None]
-    reps: NotRequired[RepsProgression | None]
-    sets: NotRequired[SetsProgression | None]
-    rounding: NotRequired[float | None]
+
+class Progression(SentProgression):
+    """How planned sets change; loads change, and are rounded, in `loadUnit`, by default the company's unit."""
+
     loadUnit: NotRequired[str]
-    exerciseIds: NotRequired[list[ObjectId] | None]
+
+
+class _SomeChange(Input):
+    @validates_schema
+    def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require a change of loads, repetitions or sets."""
+        if all(data.get(name) is None for name in ("load", "reps", "sets")):
+            raise invalid("must change load, reps or sets", "REQUIRED")
+
+
+_PROGRESSION = fields.Nested(input_of(SentProgression, _SomeChange, name="Progression"))
+
+# --- requests --------------------------------------------------------------------------------------------------------
+
+
+class _CopyOptions(TypedDict):
+    repeat: Annotated[
+        int,
+        Integer(minimum=1, maximum=MAX_REPEAT),
+        Default(1),
+        Description(
+            request="How many copies, one after another; copy k applies the progression k times.",
+            argument="Copies, one after another.",
+        ),
+    ]
+    progression: Annotated[Progression | None, _PROGRESSION, Description("How the sets of the copies change.")]
+    onConflict: Annotated[OnConflict, on_conflict()]
+
+
+class _TargetDate(TypedDict):
+    targetDate: Annotated[
+        str,
+        Date(),
+        Description(request="The date on which the first copy begins.", argument="First day of the copy."),
+    ]
+
+
+class ScheduleCopy(DryRunField, Period, _TargetDate, _CopyOptions):
+    """The days of a calendar to copy, and the date on which the first copy begins."""
+
+
+class ProgramDays(TypedDict):
+    """The days of a program to copy, both included, and the day on which the first copy begins."""
+
+    startDay: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
+    endDay: Annotated[int, Integer(minimum=1, maximum=LAST_DAY)]
+    targetDay: Annotated[
+        int,
+        Integer(minimum=1, maximum=LAST_DAY),
+        Description("The day of the program on which the first copy begins."),
+    ]
+
+
+class ProgramDaysCopy(DryRunField, ProgramDays, _CopyOptions):
+    """The days of a program to copy, and the day on which the first copy begins."""
+
+
+class ScheduleAdjustment(DryRunField, Period):
+    """The days of a calendar whose items change, and how."""
+
+    progression: Annotated[Progression, _PROGRESSION, Description("How the sets of the items change.")]
+
+
+class ExerciseReplacement(DryRunField):
+    """The exercise to replace, the one that takes its place, and the days."""
+
+    exerciseId: ObjectId
+    withExerciseId: Annotated[ObjectId, Description("The exercise that takes its place.")]
+    startDate: Annotated[str, Date()]
+    endDate: Annotated[str | None, Date(), Description("The last date. Default: no end.")]
+
+
+class ScheduleClearing(DryRunField, Period):
+    """The days of a calendar to clear."""
+
+
+class WorkoutBlockBatch(DryRunField):
+    """Workout blocks with items for a client's calendar, created all or nothing."""
+
+    blocks: Annotated[
+        list[NewBlock],
+        ListOf(fields.Nested(ScheduledWorkoutBlock), minimum=1, maximum=100),
+        Description("The blocks; blocks of one day are in order."),
+    ]
+
+
+class ProgramFromCalendar(Period):
+    """The days of a client's calendar that become a program, and its name; the first day is day 1."""
+
+    customerId: ObjectId
+    name: Annotated[str, Text()]
+
+
+# --- operations ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -63,11 +264,13 @@ class CopyRequest:
     on_conflict: OnConflict = "add"
 
 
-class ScheduleResult(ScheduleChange):
-    """What an operation did, or with `dryRun` would do, to a schedule."""
+class _Run(TypedDict):
+    dryRun: Annotated[bool, Description("Whether nothing was written.")]
+    changeId: Annotated[ObjectId | None, Description("The change to undo; null in a dry run.")]
 
-    dryRun: bool
-    changeId: ObjectId | None
+
+class ScheduleResult(_Run, ScheduleChange):
+    """What an operation did to a schedule, or with `dryRun` would do."""
 
 
 # Why a block is left alone: work of it is done; work of some of its items is, and the others are changed; or the day to
@@ -90,62 +293,68 @@ class SkippedBlock(PlacedBlock):
 
 
 class ScheduleConflict(TypedDict):
-    """A block that was on a target day: on a `date` of a calendar, or a `day` of a program."""
+    """A block that was on a target day."""
 
-    date: NotRequired[str]
-    day: NotRequired[int]
+    date: NotRequired[Annotated[str, Date(), Description("Its date on a calendar."), Optional]]
+    day: NotRequired[Annotated[int, Description("Its day in a program, from 1."), Optional]]
     wblockId: ObjectId
     name: str
 
 
 class LoadChange(TypedDict):
-    """How many planned sets of an exercise have another load, in the company's unit.
-
-    With the `loadType` `assistance` a higher load is easier.
-    """
+    """Planned sets of an exercise whose load is different."""
 
     exerciseId: ObjectId
     exerciseName: str
-    loadType: LoadType
-    before: float
-    after: float
-    sets: int
+    loadType: Annotated[LoadType, Description("`assistance`: the load of an assisted machine, a higher one is easier.")]
+    before: Annotated[float, Description("In the company's unit.")]
+    after: Annotated[float, Description("In the company's unit.")]
+    sets: Annotated[int, Description("How many planned sets, of a circuit in one round.")]
 
 
 class SetCountChange(TypedDict):
-    """How many items have another number of planned sets of an exercise, of a circuit in one round."""
+    """Items in which an exercise has another number of planned sets."""
 
     exerciseId: ObjectId
     exerciseName: str
-    before: int
-    after: int
-    items: int
+    before: Annotated[int, Description("Sets before, of a circuit in one round, warm-up included.")]
+    after: Annotated[int, Description("Sets afterwards.")]
+    items: Annotated[int, Description("How many items.")]
+
+
+class CopiedSchedule(ScheduleResult):
+    """What copying days did, or with `dryRun` would do."""
+
+    conflicts: Annotated[
+        list[ScheduleConflict],
+        Description(
+            "The blocks that were on the days of the copies; with `replace`, on every day of the target range."
+        ),
+    ]
+    loadChanges: Annotated[list[LoadChange], Description("The loads of the copies that differ from the source.")]
+    setChanges: Annotated[
+        list[SetCountChange], Description("The numbers of sets of the copies that differ from the source.")
+    ]
+
+
+class ChangedItems(ScheduleResult):
+    """What changed of items with nothing done."""
+
+    items: Annotated[int, Description("The number of items that changed.")]
 
 
 class ProgressionChanges(TypedDict):
     """What a progression has changed: loads, and numbers of sets."""
 
-    loadChanges: list[LoadChange]
-    setChanges: list[SetCountChange]
-
-
-class CopiedSchedule(ScheduleResult, ProgressionChanges):
-    """The result of copying days: the blocks that target days had, and what is different in the copies."""
-
-    conflicts: list[ScheduleConflict]
-
-
-class ChangedItems(ScheduleResult):
-    """The result of changing items; `items` is the number of items that changed."""
-
-    items: int
+    loadChanges: Annotated[list[LoadChange], Description("The loads that changed.")]
+    setChanges: Annotated[list[SetCountChange], Description("The numbers of sets that changed.")]
 
 
 class AdjustedSchedule(ChangedItems, ProgressionChanges):
-    """The result of a progression, with the loads and the numbers of sets that changed."""
+    """What changed of items with nothing done, and of their loads and numbers of sets."""
 
 
 class ClearedSchedule(ScheduleResult):
-    """The result of clearing days; `kept` is the number of blocks that remain because work was done."""
+    """What was removed from a calendar."""
 
-    kept: int
+    kept: Annotated[int, Description("The number of blocks that remain because work was done.")]

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional, require_range
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import TEXT_LENGTH, Date, Identifier, Integer, ListOf, Text
+from coaching_service.core.validation import Date, Identifier, ListOf, Text
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, Program, ProgramChange
+from coaching_service.training.programs.models import Program, ProgramBlockCopy, ProgramChange, ProgramInput
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import _calendar_programs
 from coaching_service.training.schedule.conflicts import join_some
@@ -39,7 +40,7 @@ _CALENDAR = ("customerId", "startDate", "endDate")
 class ProgramDay(BlockArguments):
     """A workout of a day of a program, as text."""
 
-    day = Integer(minimum=1, maximum=LAST_DAY, required=True, metadata={"description": "The day, from 1."})
+    day = argument_of(ProgramBlockCopy, "day")
     name = Text(required=True, metadata={"description": "Name of the workout."})
     text = workout_text("Lines as in create_workout.", load_default="", allow_blank=True)
 
@@ -49,7 +50,7 @@ class SaveProgram(Arguments):
 
     programId = Identifier(**optional("A program to change: its workouts on the days given are replaced."))
     name = Text(**optional("Required for a new program."))
-    description = Text(max_length=TEXT_LENGTH, **optional("What it is for."))
+    description = argument_of(ProgramInput, "description")
     days = ListOf(fields.Nested(ProgramDay), minimum=1, maximum=_MAX_WORKOUTS, **optional("Its workouts."))
     customerId = Identifier(**optional("Instead of days: the client whose calendar becomes the program."))
     startDate = Date(**optional("First day of that calendar."))
@@ -124,10 +125,13 @@ async def save_program(
         created = await programs.create(ctx, {"name": str(name), "description": description, "tags": []})
         program_id = created["_id"]
     else:
-        sent = {"name": name, "description": description}
-        change = {field: value for field, value in sent.items() if value is not None}
+        change: ProgramChange = {}
+        if name is not None:
+            change["name"] = name
+        if description is not None:
+            change["description"] = description
         before = await programs.get(ctx, program_id)
-        await programs.update(ctx, program_id, cast("ProgramChange", change), only_differences=True)
+        await programs.update(ctx, program_id, change, only_differences=True)
     replaced = await _replace_days(ctx, ProgramPlan(program_id), days or [])
     program = await programs.get(ctx, program_id)
     facts = [

@@ -17,7 +17,7 @@ from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs.schemas import Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import _calendar_programs, models, schemas, service
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule")
 library_routes = Routes("/coach/programs", tag="Programs")
@@ -33,9 +33,7 @@ _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 _PROGRESSION = {"load": {"add": 2.5}}
 
 
-def _declare_change(
-    path: str, body: Schema, returns: type[Schema], *, example: dict[str, Any]
-) -> Callable[[Handler], Handler]:
+def _declare_change(path: str, body: Schema, returns: Any, *, example: dict[str, Any]) -> Callable[[Handler], Handler]:
     """Declare an operation that changes a client's calendar and creates nothing."""
     return routes.post(path, access=coach(CUSTOMERS.EDIT), status=200, body=body, returns=returns, example=example)
 
@@ -53,7 +51,9 @@ def _declare_change(
         ]
     },
 )
-async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ScheduleResult:
+async def create_workout_blocks(
+    ctx: Context, customer_id: ObjectId, body: models.WorkoutBlockBatch
+) -> models.ScheduleResult:
     """Schedule many workout blocks with their items.
 
     All or nothing; a message about an item names it (`blocks.1.items.2.exerciseId`). Unknown fields are 400.
@@ -65,19 +65,19 @@ async def create_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[
     "/schedule/copy",
     access=coach(CUSTOMERS.EDIT),
     body=schemas.ScheduleCopy(),
-    returns=schemas.CopiedSchedule,
+    returns=models.CopiedSchedule,
     errors=(NotFound,),
     example={**_WEEK, "targetDate": "2026-03-09", "progression": _PROGRESSION},
     on_worker_thread=True,
 )
-async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.CopiedSchedule:
+async def copy_schedule(ctx: Context, customer_id: ObjectId, body: models.ScheduleCopy) -> models.CopiedSchedule:
     """Copy days of a client's calendar.
 
     Items of every type, rest days and order are copied, with nothing done. With `repeat` the copies follow one another;
     the first applies the progression once, the second twice, and so on, rounded each time.
     """
-    request = models.CopyRequest(body["startDate"], body["endDate"], body["targetDate"], *_copy_options(body))
-    return await service.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=body["dryRun"])
+    days = body["startDate"], body["endDate"], body["targetDate"]
+    return await _copy(ctx, ClientCalendar(customer_id), days, body)
 
 
 @_declare_change(
@@ -86,7 +86,9 @@ async def copy_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any
     schemas.AdjustedLoads,
     example={**_WEEK, "progression": _PROGRESSION},
 )
-async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.AdjustedSchedule:
+async def adjust_schedule(
+    ctx: Context, customer_id: ObjectId, body: models.ScheduleAdjustment
+) -> models.AdjustedSchedule:
     """Change loads and repetitions on a client's calendar.
 
     Only of items with nothing done; `items` counts those that are different afterwards.
@@ -101,7 +103,9 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, A
     schemas.AdjustedSchedule,
     example={"exerciseId": _EXERCISE, "withExerciseId": "66f0c0ffee0000000000abce", "startDate": "2026-03-02"},
 )
-async def replace_scheduled_exercise(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ChangedItems:
+async def replace_scheduled_exercise(
+    ctx: Context, customer_id: ObjectId, body: models.ExerciseReplacement
+) -> models.ChangedItems:
     """Replace an exercise on a client's calendar.
 
     In items and circuits with nothing done; their sets stay.
@@ -120,10 +124,10 @@ async def replace_scheduled_exercise(ctx: Context, customer_id: ObjectId, body: 
 @_declare_change(
     "/schedule/clear",
     schemas.ScheduleClearing(),
-    schemas.ClearedSchedule,
+    models.ClearedSchedule,
     example={**_WEEK, "dryRun": True},
 )
-async def clear_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> models.ClearedSchedule:
+async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.ScheduleClearing) -> models.ClearedSchedule:
     """Remove the blocks with nothing done from days of a client's calendar.
 
     `kept` counts the blocks that stay because work was done.
@@ -140,7 +144,7 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, body: dict[str, An
     errors=(NotFound,),
     example={"customerId": "66f0c0ffee0000000000abcd", **_WEEK, "name": "First week"},
 )
-async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> program_models.Program:
+async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCalendar) -> program_models.Program:
     """Create a program from a client's calendar.
 
     What is planned becomes blocks of the program, rest days included; the first day is day 1. Nothing that was done is
@@ -155,20 +159,26 @@ async def create_program_from_calendar(ctx: Context, body: dict[str, Any]) -> pr
     "/copy-days",
     access=coach(PROGRAMS.EDIT),
     body=schemas.ProgramDaysCopy(),
-    returns=schemas.CopiedSchedule,
+    returns=models.CopiedSchedule,
     errors=(NotFound,),
     example={"startDay": 1, "endDay": 7, "targetDay": 8, "repeat": 3, "progression": _PROGRESSION},
     on_worker_thread=True,
 )
-async def copy_program_days(ctx: Context, program_id: ObjectId, body: dict[str, Any]) -> models.CopiedSchedule:
+async def copy_program_days(ctx: Context, program_id: ObjectId, body: models.ProgramDaysCopy) -> models.CopiedSchedule:
     """Copy days of a program.
 
     With `repeat` the copies follow one another; the first applies the progression once, the second twice, and so on,
     rounded each time.
     """
-    request = models.CopyRequest(body["startDay"], body["endDay"], body["targetDay"], *_copy_options(body))
-    return await service.copy_days(ctx, ProgramPlan(program_id), request, dry_run=body["dryRun"])
+    days = body["startDay"], body["endDay"], body["targetDay"]
+    return await _copy(ctx, ProgramPlan(program_id), days, body)
 
 
-def _copy_options(body: dict[str, Any]) -> tuple[int, models.Progression | None, models.OnConflict]:
-    return body["repeat"], body["progression"], body["onConflict"]
+async def _copy(
+    ctx: Context,
+    owner: ScheduleOwner,
+    days: tuple[models.Day, models.Day, models.Day],
+    body: models.ScheduleCopy | models.ProgramDaysCopy,
+) -> models.CopiedSchedule:
+    request = models.CopyRequest(*days, body["repeat"], body["progression"], body["onConflict"])
+    return await service.copy_days(ctx, owner, request, dry_run=body["dryRun"])

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 from coaching_service.people.account.load_units import convert_load
 from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_SECONDS
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_SECONDS
 
 _SECONDS = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "min": 60, "mins": 60, "minute": 60, "minutes": 60}
 _METERS = {"m": 1, "meter": 1, "meters": 1, "km": 1_000}

@@ -20,8 +20,7 @@ from coaching_service.training.set_text._values import (
 )
 from coaching_service.training.set_text.planned import MAX_INDEX
 from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
-from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.schemas import MAX_REPS, MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_REPS, MAX_SETS, CustomerSet
 
 EXAMPLE = "8, 8, 7 @60kg"
 MAX_DONE_SETS = 200

@@ -16,8 +16,7 @@ from coaching_service.training.set_text._values import (
     take_time_unit,
 )
 from coaching_service.training.set_text.scanner import Scanner, to_number
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS, PlannedSet
 
 EXAMPLE = "4x8-10 @60kg rest 90s RPE8"
 MAX_INDEX = 1000

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Change, Default, Description, Part, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import Date, ListOf, StringList, Text
-from coaching_service.training.schedule.models import OnConflict
-from coaching_service.training.schedule.schemas import on_conflict
+from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
 from coaching_service.training.workouts.items.responses import item_response
@@ -48,6 +48,14 @@ class TemplateApplication(TypedDict):
     customerId: ObjectId
     date: Annotated[str, Date()]
     onConflict: Annotated[OnConflict, on_conflict()]
+
+
+class TemplateQuery(UpdatedSince):
+    """The filters of the template list."""
+
+    type: NotRequired[Annotated[str, Description("Exactly this type.")]]
+    tag: NotRequired[Annotated[str, Description("Exactly this tag.")]]
+    q: NotRequired[Annotated[str, Description("Every word must occur in name or tags.")]]
 
 
 TemplateChange: TypeAlias = Change[NewWorkoutTemplate]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
@@ -17,9 +15,9 @@ from coaching_service.training.templates.models import (
     NewWorkoutTemplate,
     TemplateApplication,
     TemplateChange,
+    TemplateQuery,
     WorkoutTemplate,
 )
-from coaching_service.training.templates.schemas import TemplateQuery
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 
@@ -30,8 +28,8 @@ routes = Routes(
 )
 
 
-@routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery(), returns=list_of(WorkoutTemplate))
-async def list_workout_templates(ctx: Context, query: dict[str, Any]) -> list[WorkoutTemplate]:
+@routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery, returns=list_of(WorkoutTemplate))
+async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
     """List workout templates by name."""
     return await service.search(
         ctx,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
@@ -16,7 +18,7 @@ from coaching_service.training.workout_text.tool_schemas import (
 )
 from coaching_service.training.workouts.blocks.load_conversion import store_loads
 from coaching_service.training.workouts.items.models import ItemInput
-from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets.models import PlannedSet, SetOptions
 
 
 async def to_exercise_items(
@@ -68,18 +70,7 @@ def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:
 
 
 def _planned_set(index: int, sent: ToolSetArguments) -> PlannedSet:
-    planned: PlannedSet = {
-        "index": index,
-        "type": "reps",
-        "rest": sent["rest"],
-        "rpe": sent["rpe"],
-        "rir": sent["rir"],
-        "tempo": sent["tempo"],
-        "isWarmup": sent["isWarmup"],
-        "isAmrap": sent["isAmrap"],
-        "perSide": sent["perSide"],
-        "setKind": sent["setKind"],
-    }
+    planned = cast("PlannedSet", {"index": index, "type": "reps", **take(SetOptions, sent)})
     has_load = sent["load"] is not None or sent["loadPercent"] is not None
     if has_load:
         planned["load"], planned["loadPercent"] = sent["load"], sent["loadPercent"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.field_schemas import arguments_of
+from coaching_service.core.field_schemas import arguments_of, input_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import (
     MAX_TOOL_PAGE,
@@ -21,7 +22,6 @@ from coaching_service.core.mcp.arguments import (
 )
 from coaching_service.core.validation import (
     TEXT_LENGTH,
-    Boolean,
     Choice,
     Date,
     Identifier,
@@ -31,16 +31,14 @@ from coaching_service.core.validation import (
     Text,
 )
 from coaching_service.training.workout_text.writing import DETAILS
-from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock
-from coaching_service.training.workouts.sets.models import SetKind
-from coaching_service.training.workouts.sets.schemas import (
-    MAX_LOAD,
+from coaching_service.training.workouts.blocks.models import BlockSettings
+from coaching_service.training.workouts.sets.models import (
     MAX_METERS,
-    MAX_PERCENT,
     MAX_REPS,
     MAX_SECONDS,
     MAX_SETS,
-    SET_KINDS,
+    PlannedLoad,
+    SetOptions,
 )
 
 _MAX_CALENDAR = 93
@@ -83,43 +81,17 @@ class ItemIdentifier(Text):
         return text
 
 
-class ToolSet(Arguments):
-    """A planned set: repetitions, seconds or meters, with a load or without."""
+class ToolSetArguments(SetOptions, PlannedLoad):
+    """A planned set: repetitions, seconds or meters, with a load or without; `count` such sets."""
 
-    reps = Integer(
-        minimum=0,
-        maximum=MAX_REPS,
-        **optional(
-            "Repetitions, or their low end. A set has exactly one of reps, seconds and meters; AMRAP needs none."
-        ),
-    )
-    repsMax = Integer(minimum=0, maximum=MAX_REPS, **optional("High end of the repetitions."))
-    load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
-        minimum=0, maximum=MAX_LOAD, **optional("In the client's unit, else the company's.")
-    )
-    loadPercent = Number(
-        minimum=0,
-        maximum=MAX_PERCENT,
-        **optional("Percent of the client's training maximum, else of the estimated 1RM; instead of load."),
-    )
-    seconds = Number(minimum=0, maximum=MAX_SECONDS, **optional("Work for this time."))
-    meters = Number(minimum=0, maximum=MAX_METERS, **optional("Work over this distance."))
-    rest = Number(minimum=0, maximum=MAX_SECONDS, **optional("Seconds of rest after the set."))
-    rpe = Number(minimum=1, maximum=10, **optional("Intended rating of perceived exertion."))
-    rir = Number(minimum=0, maximum=100, **optional("Intended repetitions in reserve."))
-    tempo = Text(max_length=20, **optional("Such as 3-1-1-0."))
-    isWarmup = Boolean(load_default=False, metadata={"description": "Warm-up sets do not count as volume."})
-    isAmrap = Boolean(
-        load_default=False, metadata={"description": "As many repetitions as possible; reps are the minimum."}
-    )
-    perSide = Boolean(load_default=False, metadata={"description": "The quantity is for each side."})
-    setKind = Choice(
-        *SET_KINDS,
-        load_default="normal",
-        metadata={"description": "drop: less load, directly after the set before; failure: to failure."},
-    )
-    count = Integer(minimum=1, maximum=20, load_default=1, metadata={"description": "How many such sets."})
+    reps: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
+    repsMax: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
+    seconds: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
+    meters: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    count: Annotated[int, Integer(minimum=1, maximum=20), Default(1)]
 
+
+class _Quantities(Arguments):
     @validates_schema
     def has_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one quantity, and a maximum that is not below the minimum."""
@@ -132,11 +104,14 @@ class ToolSet(Arguments):
             raise ValidationError("must not be combined with load", "loadPercent")
 
 
+_ToolSet = input_of(ToolSetArguments, _Quantities, name="ToolSet")
+
+
 class ToolSets(ListOf):
     """Sets as text or as an array: at most 100 in all, each counted `count` times."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(fields.Nested(ToolSet), minimum=1, maximum=50, **options)
+        super().__init__(fields.Nested(_ToolSet), minimum=1, maximum=50, **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
         if isinstance(value, str):
@@ -144,15 +119,17 @@ class ToolSets(ListOf):
         return super()._deserialize(value, attr, data, **kwargs)
 
 
-class ToolExercise(Arguments):
-    """An exercise of a workout with its sets."""
+class ToolExerciseArguments(TypedDict):
+    """An exercise of a workout, by identifier or by name, with its sets, as text or as an array."""
 
-    exerciseId = Identifier(**optional("The exercise's _id, from list_exercises."))
-    name = Text(**optional("The exercise's name, instead of exerciseId."))
-    sets = ToolSets(required=True)
-    instructions = Text(max_length=TEXT_LENGTH, **optional("Instructions for the client."))
-    superset = Text(max_length=50, **optional("A label: exercises of the workout that share it alternate."))
+    exerciseId: ObjectId | None
+    name: str | None
+    sets: Annotated[str | list[ToolSetArguments], ToolSets()]
+    instructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
+    superset: Annotated[str | None, Text(max_length=50)]
 
+
+class _NamedExercise(Arguments):
     @validates_schema
     def names_one_exercise(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require an identifier or a name."""
@@ -164,6 +141,9 @@ class ToolExercise(Arguments):
         """Limit the number of sets."""
         if not isinstance(data["sets"], str) and sum(each["count"] for each in data["sets"]) > MAX_SETS:
             raise ValidationError(f"must not be more than {MAX_SETS} in all", "sets")
+
+
+_ToolExercise = input_of(ToolExerciseArguments, _NamedExercise, name="ToolExercise")
 
 
 def workout_text(description: str, **options: Any) -> Text:
@@ -184,12 +164,24 @@ class BlockArguments(Arguments):
             raise ValidationError("must be empty for a day of rest", "text")
 
 
+class WorkoutDayArguments(BlockSettings):
+    """A workout of a date, as text."""
+
+    date: Annotated[str, Date(), Description("YYYY-MM-DD, the client's local date.")]
+    name: Annotated[str, Description("Name of the workout, such as Lower body.")]
+    text: Annotated[
+        str,
+        Text(max_length=MAX_TEXT, allow_blank=True),
+        Default(""),
+        Description("A line for each item, in order."),
+    ]
+
+
 class WorkoutDay(BlockArguments):
     """A workout of a date, as text."""
 
-    date = Date(required=True, metadata={"description": "YYYY-MM-DD, the client's local date."})
-    name = Text(required=True, metadata={"description": "Name of the workout, such as Lower body."})
-    text = workout_text("A line for each item, in order.", load_default="", allow_blank=True)
+    class Meta(BlockArguments.Meta):
+        include = arguments_of(WorkoutDayArguments)
 
 
 class NewWorkouts(CustomerArgument):
@@ -199,7 +191,7 @@ class NewWorkouts(CustomerArgument):
     date = Date(load_default=None, allow_none=True, metadata=UNLISTED)
     name = Text(load_default=None, allow_none=True, metadata=UNLISTED)
     exercises = ListOf(
-        fields.Nested(ToolExercise), minimum=1, maximum=50, load_default=None, allow_none=True, metadata=UNLISTED
+        fields.Nested(_ToolExercise), minimum=1, maximum=50, load_default=None, allow_none=True, metadata=UNLISTED
     )
 
     @validates_schema
@@ -236,16 +228,31 @@ class WorkoutChange(WorkoutArgument):
             raise ValidationError("must have name, date or order")
 
 
+class ItemEditArguments(TypedDict):
+    """One change of a workout's items."""
+
+    action: Annotated[Literal["add", "change", "move", "remove"], Description("What to do.")]
+    itemId: Annotated[
+        str | None, ItemIdentifier(), Description("The item (not for add): the id after # in get_workouts.")
+    ]
+    text: Annotated[
+        str | None,
+        Text(max_length=MAX_TEXT),
+        Description("add: lines as in create_workout. change: one such item, or only its sets."),
+    ]
+    index: Annotated[
+        int | None,
+        Integer(minimum=0, maximum=1000),
+        Description("add, move: new position from 0. Default: the end."),
+    ]
+    toWorkoutId: Annotated[ObjectId | None, Description("move: another workout of the client.")]
+
+
 class ItemEdit(Arguments):
     """One change of a workout's items."""
 
-    action = Choice(*("add", "change", "move", "remove"), required=True, metadata={"description": "What to do."})
-    itemId = ItemIdentifier(**optional("The item (not for add): the id after # in get_workouts."))
-    text = workout_text(
-        "add: lines as in create_workout. change: one such item, or only its sets.", load_default=None, allow_none=True
-    )
-    index = Integer(minimum=0, maximum=1000, **optional("add, move: new position from 0. Default: the end."))
-    toWorkoutId = Identifier(**optional("move: another workout of the client."))
+    class Meta(Arguments.Meta):
+        include = arguments_of(ItemEditArguments)
 
     @validates_schema
     def has_what_the_action_needs(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -263,50 +270,3 @@ class ItemEdits(WorkoutArgument):
     changes = ListOf(
         fields.Nested(ItemEdit), minimum=1, maximum=50, required=True, metadata={"description": "In order."}
     )
-
-
-class ToolSetArguments(TypedDict):
-    """The validated arguments of ToolSet."""
-
-    reps: int | None
-    repsMax: int | None
-    load: float | None
-    seconds: float | None
-    meters: float | None
-    rest: float | None
-    rpe: float | None
-    rir: float | None
-    tempo: str | None
-    loadPercent: float | None
-    isWarmup: bool
-    isAmrap: bool
-    perSide: bool
-    setKind: SetKind
-    count: int
-
-
-class ToolExerciseArguments(TypedDict):
-    """The validated arguments of ToolExercise: `exerciseId` or `name`, and sets as text or as an array."""
-
-    exerciseId: ObjectId | None
-    name: str | None
-    sets: str | list[ToolSetArguments]
-    instructions: str | None
-    superset: str | None
-
-
-class WorkoutDayArguments(PlannedBlock):
-    """The validated arguments of WorkoutDay."""
-
-    date: str
-    text: str
-
-
-class ItemEditArguments(TypedDict):
-    """The validated arguments of ItemEdit."""
-
-    action: Literal["add", "change", "move", "remove"]
-    itemId: str | None
-    text: str | None
-    index: int | None
-    toWorkoutId: ObjectId | None

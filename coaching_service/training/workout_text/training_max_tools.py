@@ -18,7 +18,7 @@ from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD
+from coaching_service.training.workouts.sets.models import MAX_LOAD
 
 tools = Tools()
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks.models import PlannedBlock
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
 from coaching_service.training.workouts.items.content import RECORDED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.models import PLANNED, WorkItem
@@ -18,7 +19,7 @@ from coaching_service.training.workouts.sets.models import PlannedSet
 Workout = Mapping[str, Any]
 # An item, None for those of one version only; an exercise; a unit; and whether the sets are warm-up sets.
 _Place: TypeAlias = tuple[ObjectId | None, ObjectId, str, bool]
-_PLANNED_FIELDS = ("date", "name", "description", "isRest", "position")
+_PLANNED_FIELDS = ("date", *names_of(PlannedBlock), "position")
 
 
 class LoadChange(NamedTuple):

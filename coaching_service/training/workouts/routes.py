@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -14,8 +12,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import _external as external_blocks
-from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import BlockPosition, NewBlock, WorkoutBlockFields
+from coaching_service.training.workouts.blocks import models, service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
@@ -23,9 +20,7 @@ from coaching_service.training.workouts.blocks.schemas import (
     ScheduledWorkoutBlock,
     WorkoutBlock,
     WorkoutBlockCopy,
-    WorkoutBlockQuery,
     WorkoutBlockShift,
-    WorkoutBlockShiftResult,
 )
 from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
 
@@ -53,11 +48,11 @@ BlockRoutes(
     range_names=("startDate", "endDate"),
     new_block=NewWorkoutBlock(),
     block_change=patch_of(
-        input_of(WorkoutBlockFields, IdentityFields), input_of(BlockPosition), name="WorkoutBlockChange"
+        input_of(models.WorkoutBlockFields, IdentityFields), input_of(models.BlockPosition), name="WorkoutBlockChange"
     ),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
-    block_query=WorkoutBlockQuery(),
+    block_query=models.WorkoutBlockQuery,
 ).declare()
 
 
@@ -66,11 +61,13 @@ BlockRoutes(
     access=coach(CUSTOMERS.EDIT),
     status=200,
     body=WorkoutBlockShift(),
-    returns=WorkoutBlockShiftResult,
+    returns=models.WorkoutBlockShiftResult,
     rolls_back=True,
     example={"from": "2026-03-02", "days": 7},
 )
-async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[str, Any]) -> dict[str, int]:
+async def shift_workout_blocks(
+    ctx: Context, customer_id: ObjectId, body: models.WorkoutBlockShift
+) -> models.WorkoutBlockShiftResult:
     """Shift a client's workout blocks.
 
     Every block from that date on with nothing done moves by that number of days, back if it is negative.
@@ -89,7 +86,9 @@ async def shift_workout_blocks(ctx: Context, customer_id: ObjectId, body: dict[s
     rolls_back=True,
     example={"name": "Lower body", "date": "2026-03-02"},
 )
-async def upsert_workout_block(ctx: Context, customer_id: ObjectId, external_id: str, body: dict[str, Any]) -> Upserted:
+async def upsert_workout_block(
+    ctx: Context, customer_id: ObjectId, external_id: str, body: models.BlockUpsert
+) -> Upserted:
     """Create or change a client's workout block with an external identifier.
 
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. `items` replace
@@ -100,5 +99,5 @@ async def upsert_workout_block(ctx: Context, customer_id: ObjectId, external_id:
         ClientCalendar(customer_id),
         external_id,
         body,
-        lambda: cast("NewBlock", complete_upsert(ScheduledWorkoutBlock(), body)),
+        lambda: complete_upsert(ScheduledWorkoutBlock(), body),
     )

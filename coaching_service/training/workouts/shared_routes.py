@@ -5,21 +5,31 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure
+from coaching_service.core.fields import take
 from coaching_service.core.http.routes import Handler, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.schemas_by_type import DeferredChange
+from coaching_service.core.validation import DryRunField
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, NewBlock
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    BlockChange,
+    BlockFilters,
+    ItemMove,
+    NewBlock,
+    SentDay,
+    WorkoutBlockQuery,
+)
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.schemas import ItemMove, WorkoutBlock
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
 from coaching_service.training.workouts.items.responses import item_response
@@ -53,6 +63,17 @@ class OperationIds(NamedTuple):
     move_item: str
 
 
+class _BlocksQuery(BlockFilters, total=False):
+    startDate: str
+    endDate: str
+    startDay: int
+    endDay: int
+
+
+class _SentBlock(NewBlock, DryRunField):
+    pass
+
+
 @dataclass(frozen=True)
 class BlockRoutes:
     """The operations on the blocks and items of one kind of schedule owner.
@@ -60,7 +81,7 @@ class BlockRoutes:
     `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, from which
     `owner` makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
     `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
-    `block_query` is the schema of what one block can be read with.
+    `block_query` is what one block can be read with.
     """
 
     operation_ids: OperationIds
@@ -70,12 +91,12 @@ class BlockRoutes:
     view: Access
     edit: Access
     range_query: Schema
-    range_names: tuple[str, str]
+    range_names: tuple[Literal["startDate", "startDay"], Literal["endDate", "endDay"]]
     new_block: Schema
     block_change: Schema
     copy_target: Schema
     block_example: dict[str, Any]
-    block_query: Schema | None = None
+    block_query: type[WorkoutBlockQuery] | None = None
 
     def declare(self) -> None:
         """Declare every operation."""
@@ -121,7 +142,7 @@ class BlockRoutes:
             "/witems/move",
             operation_id=ids.move_item,
             access=self.edit,
-            body=ItemMove(),
+            body=ItemMove,
             returns=WorkoutBlock,
             errors=(Conflict, LegacyFailure),
             legacy_codes=("WITEM_MOVE_INCOMPLETE",),
@@ -138,7 +159,7 @@ class BlockRoutes:
 
         return handler
 
-    async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: dict[str, Any]) -> list[Block]:
+    async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: _BlocksQuery) -> list[Block]:
         """Read the calendar.
 
         Every block from the first to the last day, both included, with its items, in order.
@@ -154,18 +175,17 @@ class BlockRoutes:
         )
 
 
-async def create_block(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:
+async def create_block(ctx: Context, owner: ScheduleOwner, body: _SentBlock) -> Block:
     """Schedule a workout block with its items.
 
     All or nothing; a message about an item names it (`items.2.exerciseId`). Forms are copied as they are now. With
     `dryRun` the response is 200 and the block as it would be created, without identifiers.
     """
-    block = {name: value for name, value in body.items() if name != "dryRun"}
-    return await block_batches.create_block(ctx, owner, cast("NewBlock", block), dry_run=body["dryRun"])
+    return await block_batches.create_block(ctx, owner, take(NewBlock, body), dry_run=body["dryRun"])
 
 
 async def get_block(
-    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: dict[str, Any] | None = None
+    ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, query: WorkoutBlockQuery | None = None
 ) -> Block:
     """Read a workout block with its items."""
     block = await service.get(ctx, owner, wblock_id)
@@ -187,7 +207,7 @@ async def delete_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId) 
     await service.delete(ctx, owner, wblock_id)
 
 
-async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: dict[str, Any]) -> Block:
+async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: SentDay) -> Block:
     """Copy a workout block to another day.
 
     The plan is the same, with nothing done.
@@ -218,7 +238,7 @@ async def delete_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, w
     await item_service.delete_item(ctx, owner, wblock_id, witem_id)
 
 
-async def move_item(ctx: Context, owner: ScheduleOwner, body: dict[str, Any]) -> Block:
+async def move_item(ctx: Context, owner: ScheduleOwner, body: ItemMove) -> Block:
     """Move an item within a block or to another.
 
     The response is the target block, whose `version` may be sent. An item that is no longer in `source` is 409; without

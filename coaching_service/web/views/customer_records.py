@@ -25,8 +25,8 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import TrainingMax
 from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets.models import MAX_LOAD
 from coaching_service.training.workouts.sets.records import unit_of
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect

@@ -29,11 +29,12 @@ from coaching_service.library.exercises.models import (
     LEVELS,
     LOAD,
     LOAD_TYPES,
+    MINE,
+    PUBLIC,
     TYPES,
     ExerciseChange,
     NewExercise,
 )
-from coaching_service.library.exercises.schemas import MINE, PUBLIC
 from coaching_service.lifecycle.customer_bulk import schedules
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import Keywords

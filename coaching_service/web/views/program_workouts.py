@@ -16,8 +16,8 @@ from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFiel
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import CopiedSchedule
-from coaching_service.training.schedule.schemas import ProgramDays
+from coaching_service.training.schedule.models import CopiedSchedule, ProgramDays
+from coaching_service.training.schedule.schemas import ProgramRange
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.views.programs import list_clients_on, program_page
@@ -38,13 +38,11 @@ class _NewWorkout(ProgramBlockFields, NewWorkoutText):
     """A workout or rest day of a program."""
 
 
-class _CopyDays(CopyOptions):
-    startDay: int
-    endDay: int
-    targetDay: int
+class _CopyDays(ProgramDays, CopyOptions):
+    """The days of a program to copy, where, how often, and how the sets change."""
 
 
-_COPY_DAYS = input_of(_CopyDays, ProgramDays)
+_COPY_DAYS = input_of(_CopyDays, ProgramRange)
 
 
 async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:

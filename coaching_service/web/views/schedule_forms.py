@@ -10,6 +10,7 @@ from coaching_service.core.fields import Default
 from coaching_service.core.validation import Integer, Number
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.training.schedule.models import (
+    MAX_REPEAT,
     CopiedSchedule,
     CopyRequest,
     Day,
@@ -19,11 +20,11 @@ from coaching_service.training.schedule.models import (
     ProgressionChanges,
     ScheduleResult,
     SetCountChange,
+    on_conflict,
 )
-from coaching_service.training.schedule.schemas import MAX_REPEAT, on_conflict
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_REPS, MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Render
 from coaching_service.web.views.taken_days import TakenDays, describe_taken_days, describe_untouched

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -12,12 +11,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.contents import change_block
-from coaching_service.training.workouts.blocks.models import Block, NewBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockUpsert, NewBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 
 
 async def upsert_external(
-    ctx: Context, owner: ScheduleOwner, external_id: str, sent: dict[str, Any], complete: Callable[[], NewBlock]
+    ctx: Context, owner: ScheduleOwner, external_id: str, sent: BlockUpsert, complete: Callable[[], NewBlock]
 ) -> Upserted:
     """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
 

@@ -9,13 +9,22 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import Default, Description, Label, Part, Partial, Private
+from coaching_service.core.external_identity import (
+    ExternalIdFilter,
+    Identity,
+    IdentityInput,
+    IdentityResult,
+    StoredIdentity,
+)
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay
+from coaching_service.core.list_selection import UpdatedSince
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay, Version
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.items.models import ItemInput, ItemLog, ItemMoveSource, ItemMoveTarget, WorkItem
 from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.training.workouts.sets.totals_models import BlockTotals
@@ -182,11 +191,13 @@ class BlockContents(TypedDict):
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-class _CalendarDay(TypedDict):
+class WorkoutBlockCopy(TypedDict):
+    """The date of a copy."""
+
     date: Annotated[str, Date()]
 
 
-class WorkoutBlockFields(BlockName, _CalendarDay, BlockStart, BlockSettings):
+class WorkoutBlockFields(BlockName, WorkoutBlockCopy, BlockStart, BlockSettings):
     """The fields of a workout block on a client's calendar."""
 
 
@@ -198,13 +209,18 @@ class NewWorkoutBlock(ScheduledWorkoutBlock):
     """A workout block with items for a client's calendar, created all or nothing."""
 
 
-class _SentDay(TypedDict, total=False):
+class SentDay(TypedDict, total=False):
+    """The day that a coach sends: a `date` for a client, a `day` for a program."""
+
     date: str
     day: int
+
+
+class _Sent(SentDay, total=False):
     startTime: str | None
 
 
-class BlockInput(PlannedBlock, _SentDay, IdentityInput):
+class BlockInput(PlannedBlock, _Sent, IdentityInput):
     """A new block as a coach sends it: with a `date` for a client, with a `day` for a program."""
 
 
@@ -226,12 +242,55 @@ class BlockPosition(TypedDict):
     ]
 
 
-class _BlockChange(PlannedBlock, _SentDay, IdentityInput, BlockPosition, _Version):
+class _BlockChange(PlannedBlock, _Sent, IdentityInput, BlockPosition, _Version):
     pass
 
 
-# The fields of a block to change, and the version that the change is based on.
+# The fields of a block to change, and the version that the change is based on; the same with the items.
 BlockChange: TypeAlias = Partial[_BlockChange]
+BlockUpsert: TypeAlias = Change[NewBlock]
+
+
+class BlockFilters(UpdatedSince, ExternalIdFilter):
+    """The filters of a list of blocks, apart from the days."""
+
+
+class CalendarQuery(BlockFilters, Period):
+    """The blocks of a calendar to read."""
+
+
+class WorkoutBlockQuery(TypedDict):
+    """What to add to a workout block."""
+
+    include: NotRequired[
+        Annotated[
+            Literal["lastTime"],
+            Description(
+                "`lastTime`: adds to each exercise what the client did in its latest session before the date of the "
+                "block."
+            ),
+        ]
+    ]
+
+
+# `from` is a keyword of Python, so this type has the functional form.
+_Shift = TypedDict(
+    "_Shift",
+    {"days": Annotated[int, Integer(minimum=-3_660, maximum=3_660)], "from": Annotated[str, Date()]},
+)
+
+
+class WorkoutBlockShift(_Shift):
+    """The first date of the blocks to shift, and the number of days."""
+
+
+class ItemMove(TypedDict):
+    """The move of an item; without `source` or `target` it is the documented 500."""
+
+    source: ItemMoveSource | None
+    target: ItemMoveTarget | None
+    version: NotRequired[Annotated[int, Version()]]
+
 
 # --- documents -------------------------------------------------------------------------------------------------------
 
@@ -246,7 +305,7 @@ class StoredBlock(BlockContent, Stored):
     """A stored block."""
 
 
-class _BlockFields(PlannedBlock, _SentDay, SessionFields, StoredIdentity, ProgramCopy):
+class _BlockFields(PlannedBlock, _Sent, SessionFields, StoredIdentity, ProgramCopy):
     programCopy: str
     plannedDate: str
     position: int
@@ -314,12 +373,22 @@ class BlockPlan(PlannedBlock, IdentityInput, ProgramCopy):
     createdBy: NotRequired[Literal["client"] | None]
 
 
-class ScheduleChange(TypedDict):
-    """What an operation did to a schedule, or would do: blocks created and changed, identifiers of those removed."""
+class WorkoutBlockShiftResult(TypedDict):
+    """How many blocks were shifted."""
 
-    created: list[Block]
-    changed: list[Block]
-    removed: list[ObjectId]
+    shifted: int
+
+
+class ScheduleChange(TypedDict):
+    """What an operation did to a schedule, or would do."""
+
+    created: Annotated[list[Block], _block_list(), Description("The new blocks.")]
+    changed: Annotated[list[Block], _block_list(), Description("The blocks that changed, afterwards.")]
+    removed: Annotated[list[ObjectId], Description("The identifiers of the blocks that were removed.")]
+
+
+def _block_list() -> fields.List[Any]:
+    return fields.List(fields.Nested(output_of(WorkoutBlock, IdentityResult)))
 
 
 class BlockLog(SessionFields):

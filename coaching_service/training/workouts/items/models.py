@@ -13,7 +13,7 @@ from coaching_service.core.fields import Default, Description, Label
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Integer, ListOf, Text
 from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.library.forms.models import Question, QuestionInput
+from coaching_service.library.forms.models import AnswerValue, Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
 from coaching_service.training.workouts.items.inputs import NewWorkoutForm, ScheduledTime
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
@@ -67,10 +67,10 @@ class ItemForm(TypedDict):
 
 
 class FormAnswer(TypedDict):
-    """An answer to a question of a form: a text, a number, or a list of options; null without an answer."""
+    """An answer to a question."""
 
     questionId: ObjectId
-    value: str | float | list[str] | None
+    value: Annotated[str | float | list[str] | None, AnswerValue()]
 
 
 class PlannedMetrics(TypedDict):
@@ -83,7 +83,7 @@ NewMetricsFields = input_of(PlannedMetrics, name="NewMetricsFields")
 
 
 class MetricsFields(PlannedMetrics):
-    """The metric set of an item; its name and metrics are added on read."""
+    """The metric set to record."""
 
     name: NotRequired[str]
     metrics: NotRequired[list[Metric]]
@@ -113,9 +113,9 @@ class ReminderFields(PlannedReminder):
 
 
 class Skip(TypedDict):
-    """Why a client skipped an item; the reason may be missing."""
+    """Why a client skipped an item."""
 
-    reason: str | None
+    reason: Annotated[str | None, Description("The reason; null if none was given.")]
 
 
 class Swap(TypedDict):
@@ -337,15 +337,15 @@ class DatedItem(TypedDict):
     item: WorkItem
 
 
-class MoveSource(TypedDict):
+class ItemMoveSource(TypedDict):
     """Where an item is."""
 
     wblockId: ObjectId
     witemId: ObjectId
 
 
-class MoveTarget(TypedDict):
-    """Where an item is moved to; `index` counts from 0."""
+class ItemMoveTarget(TypedDict):
+    """Where an item is moved to: `index` from 0; past the end is the end."""
 
     wblockId: ObjectId
-    index: int
+    index: Annotated[int, Integer(minimum=0)]

@@ -20,7 +20,8 @@ from coaching_service.training.workouts.items.models import (
     WorkItem,
 )
 from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, PlannedSets
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
+from coaching_service.training.workouts.sets.schemas import PlannedSets
 
 # What a stored item does not have, or what is computed again.
 COMPUTED_ITEM_FIELDS = tuple(f"items.{name}" for name in (*DERIVED_FIELDS, "order", "version"))

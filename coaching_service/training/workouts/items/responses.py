@@ -7,59 +7,22 @@ from marshmallow import Schema, fields
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Date, DateTime, Identifier, Output
-from coaching_service.library.exercises.models import ASSISTANCE
-from coaching_service.library.forms.models import AnswerValue, Question
-from coaching_service.library.metric_sets.models import Metric
-from coaching_service.training.workouts.sets.schemas import SET_KINDS, planned_set_response
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.training.workouts.items import models
+from coaching_service.training.workouts.sets import models as sets
+from coaching_service.training.workouts.sets.schemas import planned_set_response
 
-
-class ExerciseSummary(Output):
-    """The name and instructions of an exercise."""
-
-    _id = Identifier()
-    name = fields.String()
-    defaultInstructions = fields.String(allow_none=True)
-    loadType = Choice(
-        ASSISTANCE, metadata={"description": "Only if the loads are help, and less is better.", "optional": True}
-    )
-
-
-class CustomerSet(Output):
-    """A set as the client did it."""
-
-    index = fields.Integer()
-    exerciseId = Identifier(
-        allow_none=True,
-        metadata={"description": "The exercise of the set: in a circuit, and in an item with `swappedFor`."},
-    )
-    round = fields.Integer(allow_none=True, metadata={"description": "In a circuit: the round of the set, from 1."})
-    reps = fields.Integer(allow_none=True)
-    load = fields.Float(allow_none=True)  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
-    seconds = fields.Float(allow_none=True)
-    meters = fields.Float(allow_none=True)
-    rpe = fields.Float(allow_none=True)
-    rir = fields.Float(allow_none=True)
-    isWarmup = fields.Boolean(metadata={"description": "A warm-up set: it counts in no figure."})
-    setKind = Choice(
-        *SET_KINDS,
-        metadata={
-            "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
-            "repetition was possible. Each counts as a set."
-        },
-    )
-    isCompleted = fields.Boolean()
-    loggedAt = DateTime(
-        metadata={
-            "description": "When the client did the set. Only of sets that were logged one by one.",
-            "optional": True,
-        }
-    )
-
-
-class SkippedItem(Output):
-    """Why a client skipped an item."""
-
-    reason = fields.String(allow_none=True, metadata={"description": "The reason; null if none was given."})
+ExerciseSummary = output_of(
+    ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise."
+)
+CustomerSet = output_of(sets.CustomerSet, description="A set as the client did it.")
+TaskFields = output_of(models.TaskFields)
+_SKIPPED = output_of(models.Skip, name="SkippedItem")
+_FORM = output_of(
+    models.ItemForm,
+    name="WorkoutForm",
+    description="The form as it was scheduled; `formId` is null if it was made for this item.",
+)
 
 
 class SwappedExercise(Output):
@@ -78,7 +41,7 @@ class _Item(Output):
     comment = fields.String(allow_none=True)
     pain = fields.String(allow_none=True)
     skipped = fields.Nested(
-        SkippedItem,
+        _SKIPPED,
         allow_none=True,
         metadata={"description": "Set if the client skipped the item; it is not completed then."},
     )
@@ -143,13 +106,6 @@ class CircuitItem(_Item):
     customerSets = fields.List(fields.Nested(CustomerSet))
 
 
-class TaskFields(Output):
-    """A task."""
-
-    title = fields.String()
-    description = fields.String(allow_none=True)
-
-
 class TaskItem(_Item):
     """A task that is not an exercise."""
 
@@ -157,55 +113,25 @@ class TaskItem(_Item):
     taskFields = fields.Nested(TaskFields)
 
 
-class WorkoutForm(Output):
-    """The form as it was scheduled; `formId` is null if it was made for this item."""
-
-    formId = Identifier(allow_none=True)
-    name = fields.String()
-    questions = fields.List(fields.Nested(output_of(Question)))
-
-
-class FormAnswer(Output):
-    """An answer to a question."""
-
-    questionId = Identifier()
-    value = AnswerValue()
-
-
 class FormItem(_Item):
     """A form to fill in."""
 
     type = Choice("FORM")
-    form = fields.Nested(WorkoutForm)
+    form = fields.Nested(_FORM)
     answers = fields.List(
-        fields.Nested(FormAnswer),
+        fields.Nested(output_of(models.FormAnswer)),
         allow_none=True,
         metadata={"description": "The answers, by question; null without the permission `forms.view`."},
     )
-
-
-class MetricsFields(Output):
-    """The metric set to record."""
-
-    metricsSetId = Identifier()
-    name = fields.String()
-    metrics = fields.List(fields.Nested(output_of(Metric)))
-
-
-class MetricValue(Output):
-    """A logged value of a metric."""
-
-    metricId = Identifier()
-    value = fields.Float()
 
 
 class MetricsItem(_Item):
     """A metric set to record."""
 
     type = Choice("METRICS")
-    metricsFields = fields.Nested(MetricsFields)
+    metricsFields = fields.Nested(output_of(models.MetricsFields))
     values = fields.List(
-        fields.Nested(MetricValue),
+        fields.Nested(output_of(models.MetricValue)),
         allow_none=True,
         metadata={"description": "The recorded values; null without the permission `metrics.view`."},
     )

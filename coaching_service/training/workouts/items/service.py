@@ -27,8 +27,8 @@ from coaching_service.training.workouts.items.models import (
     ItemChange,
     ItemInput,
     ItemLog,
-    MoveSource,
-    MoveTarget,
+    ItemMoveSource,
+    ItemMoveTarget,
     WorkItem,
 )
 
@@ -122,8 +122,8 @@ async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, it
 async def move_item(
     ctx: Context,
     owner: ScheduleOwner,
-    source: MoveSource | None,
-    target: MoveTarget | None,
+    source: ItemMoveSource | None,
+    target: ItemMoveTarget | None,
     version: int | None = None,
 ) -> Block:
     """Move an item within its block or to another block of the owner, and return the target block.

@@ -3,32 +3,147 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
+from coaching_service.core.fields import UNSET, Default, Description, Optional
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Integer, Number, Text
 
+MAX_SETS = 100
+MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
+MAX_PERCENT = 200
 SetType = Literal["reps_load", "reps", "time", "time_load", "distance", "distance_load"]
 SetKind = Literal["normal", "drop", "failure"]
+SET_KINDS: tuple[SetKind, ...] = get_args(SetKind)
 
 
-class VariableValue(TypedDict):
-    """The value of a variable: `exact` has `value`, `range` has `min` and `max`, which is null without an upper end."""
+class ExactValue(TypedDict):
+    """A planned quantity of one value."""
 
-    type: Literal["exact", "range"]
-    value: NotRequired[float]
-    min: NotRequired[float]
-    max: NotRequired[float | None]
+    type: Literal["exact"]
+    value: float
+
+
+class RangeValue(TypedDict):
+    """A planned quantity between two values, both included; without an upper end if `max` is null."""
+
+    type: Literal["range"]
+    min: float
+    max: Annotated[
+        float | None,
+        Description("The largest value, in the unit of the variable; null for the repetitions of an AMRAP set."),
+    ]
 
 
 class SetVariable(TypedDict):
     """One planned quantity of a set with its unit."""
 
-    key: str
-    unit: str
-    value: VariableValue
+    key: Annotated[str, Choice("reps", "load", "time", "distance", "rest", "rir", "rpe")]
+    unit: Annotated[str, Choice("count", "kg", "lb", "s", "m", "rpe")]
+    value: ExactValue | RangeValue
 
 
-class PlannedSet(TypedDict):
+class _Position(TypedDict):
+    index: Annotated[
+        int,
+        Integer(minimum=1, maximum=1000),
+        Default(UNSET),
+        Description("Position of the set, from 1. Default: its position in the list."),
+    ]
+
+
+class SetOptions(TypedDict):
+    """What is planned of sets of every type."""
+
+    rest: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS), Description("Seconds.")]
+    rpe: Annotated[float | None, Number(minimum=1, maximum=10)]
+    rir: Annotated[float | None, Number(minimum=0, maximum=100), Description("Reps in reserve.")]
+    tempo: Annotated[str | None, Text(max_length=20, metadata={"example": "3-1-1-0"})]
+    isWarmup: Annotated[bool, Default(False)]
+    isAmrap: NotRequired[
+        Annotated[
+            bool,
+            Default(False),
+            Description("As many repetitions as possible: the planned repetitions are a minimum. Default: false."),
+        ]
+    ]
+    perSide: NotRequired[
+        Annotated[
+            bool,
+            Default(False),
+            Description(
+                "The planned repetitions, time or distance are for each side. Figures count what was logged, once. "
+                "Default: false."
+            ),
+        ]
+    ]
+    setKind: NotRequired[
+        Annotated[
+            SetKind,
+            Default("normal"),
+            Description(
+                "`drop`: with less load, directly after the set before; `failure`: until no further repetition is "
+                "possible. Each counts as a set. Default: `normal`."
+            ),
+        ]
+    ]
+
+
+class PlannedLoad(TypedDict):
+    """The load of a set."""
+
+    load: NotRequired[
+        Annotated[
+            float | None,
+            Number(minimum=0, maximum=MAX_LOAD),
+            Default(None),
+            Description("In the company's unit. With `loadPercent` it is computed on read, and ignored in requests."),
+        ]
+    ]
+    loadPercent: NotRequired[
+        Annotated[
+            float | None,
+            Number(minimum=0, maximum=MAX_PERCENT),
+            Default(None),
+            Description(
+                "Percent of the client's training maximum for the exercise, else of the estimated 1RM (highest of the "
+                "records). `load` is then this percentage to the nearest 2.5 kg or 5 lb, half up; null without either, "
+                "and in programs and templates."
+            ),
+        ]
+    ]
+
+
+_Reps: TypeAlias = Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS), Default(None)]
+_Seconds: TypeAlias = Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS), Default(None)]
+_Meters: TypeAlias = Annotated[float | None, Number(minimum=0, maximum=MAX_METERS), Default(None)]
+
+
+class PlannedReps(TypedDict):
+    """How many repetitions a set has."""
+
+    minPlannedReps: NotRequired[_Reps]
+    maxPlannedReps: NotRequired[_Reps]
+
+
+class PlannedTime(TypedDict):
+    """How long a set takes."""
+
+    minPlannedSeconds: NotRequired[_Seconds]
+    maxPlannedSeconds: NotRequired[_Seconds]
+
+
+class PlannedDistance(TypedDict):
+    """How far a set goes."""
+
+    plannedMeters: NotRequired[_Meters]
+
+
+class AnySet(_Position, SetOptions):
+    """The fields of every planned set."""
+
+
+class PlannedSet(AnySet, PlannedReps, PlannedLoad, PlannedTime, PlannedDistance):
     """A planned set; its `type` decides which of the optional quantities it has. `variables` is added on read.
 
     Times are in seconds, distances in meters, loads in the company's unit. With `loadPercent` (of the client's training
@@ -36,23 +151,7 @@ class PlannedSet(TypedDict):
     and `loadPercent` get them on read.
     """
 
-    index: int
     type: SetType
-    rest: float | None
-    rpe: float | None
-    rir: float | None
-    tempo: str | None
-    isWarmup: bool
-    isAmrap: NotRequired[bool]
-    perSide: NotRequired[bool]
-    setKind: NotRequired[SetKind]
-    minPlannedReps: NotRequired[int | None]
-    maxPlannedReps: NotRequired[int | None]
-    load: NotRequired[float | None]
-    loadPercent: NotRequired[float | None]
-    minPlannedSeconds: NotRequired[float | None]
-    maxPlannedSeconds: NotRequired[float | None]
-    plannedMeters: NotRequired[float | None]
     variables: NotRequired[tuple[SetVariable, ...]]
 
 
@@ -65,15 +164,31 @@ class CustomerSet(TypedDict):
     """
 
     index: int
-    exerciseId: ObjectId | None
-    round: int | None
+    exerciseId: Annotated[
+        ObjectId | None, Description("The exercise of the set: in a circuit, and in an item with `swappedFor`.")
+    ]
+    round: Annotated[int | None, Description("In a circuit: the round of the set, from 1.")]
     reps: int | None
     load: float | None
     seconds: float | None
     meters: float | None
     rpe: float | None
     rir: float | None
-    isWarmup: NotRequired[bool]
-    setKind: NotRequired[SetKind]
+    isWarmup: NotRequired[Annotated[bool, Description("A warm-up set: it counts in no figure.")]]
+    setKind: NotRequired[
+        Annotated[
+            SetKind,
+            Description(
+                "`drop`: with less load, directly after the set before; `failure`: until no further repetition was "
+                "possible. Each counts as a set."
+            ),
+        ]
+    ]
     isCompleted: bool
-    loggedAt: NotRequired[datetime]
+    loggedAt: NotRequired[
+        Annotated[
+            datetime,
+            Description("When the client did the set. Only of sets that were logged one by one."),
+            Optional,
+        ]
+    ]

@@ -8,58 +8,24 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.schemas_by_type import Variant
-from coaching_service.core.validation import Boolean, Choice, Input, Integer, ListOf, Number, Output, Text
+from coaching_service.core.validation import Choice, Input, ListOf, Output
+from coaching_service.training.workouts.sets import models
 from coaching_service.training.workouts.sets._rounding import percent_of
-from coaching_service.training.workouts.sets.models import PlannedSet, VariableValue
-from coaching_service.training.workouts.sets.models import SetVariable as SetVariableFields
+from coaching_service.training.workouts.sets.models import (
+    MAX_SETS,
+    ExactValue,
+    PlannedSet,
+    RangeValue,
+    SetType,
+    SetVariable,
+)
 
-MAX_SETS = 100
-MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
-MAX_PERCENT = 200
-SET_KINDS = ("normal", "drop", "failure")
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
-class AnySet(Input):
-    """The fields of every planned set."""
-
-    index = Integer(
-        minimum=1,
-        maximum=1000,
-        metadata={"description": "Position of the set, from 1. Default: its position in the list."},
-    )
-    rest = Number(
-        minimum=0, maximum=MAX_SECONDS, allow_none=True, load_default=None, metadata={"description": "Seconds."}
-    )
-    rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
-    rir = Number(
-        minimum=0, maximum=100, allow_none=True, load_default=None, metadata={"description": "Reps in reserve."}
-    )
-    tempo = Text(max_length=20, allow_none=True, load_default=None, metadata={"example": "3-1-1-0"})
-    isWarmup = Boolean(load_default=False)
-    isAmrap = Boolean(
-        load_default=False,
-        metadata={
-            "description": "As many repetitions as possible: the planned repetitions are a minimum. Default: false."
-        },
-    )
-    perSide = Boolean(
-        load_default=False,
-        metadata={
-            "description": "The planned repetitions, time or distance are for each side. Figures count what was "
-            "logged, once. Default: false."
-        },
-    )
-    setKind = Choice(
-        *SET_KINDS,
-        load_default="normal",
-        metadata={
-            "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
-            "repetition is possible. Each counts as a set. Default: `normal`."
-        },
-    )
-
+class _EndsInOrder(Input):
     @validates_schema
     def ends_in_order(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require each minimum to be at most its maximum."""
@@ -69,97 +35,31 @@ class AnySet(Input):
                 raise ValidationError(f"must not be greater than {maximum}", minimum)
 
 
-def _reps() -> Integer:
-    return Integer(minimum=0, maximum=MAX_REPS, allow_none=True, load_default=None)
+_ANY = input_of(models.AnySet, _EndsInOrder)
+_LOADED = input_of(models.PlannedLoad, _ANY)
 
 
-def _seconds() -> Number:
-    return Number(minimum=0, maximum=MAX_SECONDS, allow_none=True, load_default=None)
+def _schema_of(set_type: SetType, quantity: type, base: type[Schema], name: str, about: str) -> type[Schema]:
+    """Return the schema of the sets of a type: a schema with what all of them have, and what is planned of them."""
+    typed = type(name, (base,), {"type": Choice(set_type, required=True)})
+    return input_of(quantity, typed, name=name, description=about)
 
 
-class LoadedSet(AnySet):
-    """The fields of every planned set with a load."""
-
-    load = Number(  # type: ignore[assignment]  # a field of this name does not affect marshmallow's own method
-        minimum=0,
-        maximum=MAX_LOAD,
-        allow_none=True,
-        load_default=None,
-        metadata={
-            "description": "In the company's unit. With `loadPercent` it is computed on read, and ignored in requests."
-        },
-    )
-    loadPercent = Number(
-        minimum=0,
-        maximum=MAX_PERCENT,
-        allow_none=True,
-        load_default=None,
-        metadata={
-            "description": "Percent of the client's training maximum for the exercise, else of the estimated 1RM "
-            "(highest of the records). `load` is then this percentage to the nearest 2.5 kg or 5 lb, half up; null "
-            "without either, and in programs and templates."
-        },
-    )
-
-
-class RepsLoadSet(LoadedSet):
-    """Repetitions with a load."""
-
-    type = Choice("reps_load", required=True)
-    minPlannedReps = _reps()
-    maxPlannedReps = _reps()
-
-
-class RepsSet(AnySet):
-    """Repetitions."""
-
-    type = Choice("reps", required=True)
-    minPlannedReps = _reps()
-    maxPlannedReps = _reps()
-
-
-class TimeSet(AnySet):
-    """Work for a time."""
-
-    type = Choice("time", required=True)
-    minPlannedSeconds = _seconds()
-    maxPlannedSeconds = _seconds()
-
-
-class TimeLoadSet(LoadedSet):
-    """Work for a time with a load."""
-
-    type = Choice("time_load", required=True)
-    minPlannedSeconds = _seconds()
-    maxPlannedSeconds = _seconds()
-
-
-def _meters() -> Number:
-    return Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
-
-
-class DistanceSet(AnySet):
-    """Work over a distance."""
-
-    type = Choice("distance", required=True)
-    plannedMeters = _meters()
-
-
-class DistanceLoadSet(LoadedSet):
-    """Work over a distance with a load, such as a carry or a sled."""
-
-    type = Choice("distance_load", required=True)
-    plannedMeters = _meters()
-
-
-_BY_TYPE: dict[str, type[Schema]] = {
-    "reps_load": RepsLoadSet,
-    "reps": RepsSet,
-    "time": TimeSet,
-    "time_load": TimeLoadSet,
-    "distance": DistanceSet,
-    "distance_load": DistanceLoadSet,
-}
+_SETS: tuple[tuple[SetType, type, type[Schema], str, str], ...] = (
+    ("reps_load", models.PlannedReps, _LOADED, "RepsLoadSet", "Repetitions with a load."),
+    ("reps", models.PlannedReps, _ANY, "RepsSet", "Repetitions."),
+    ("time", models.PlannedTime, _ANY, "TimeSet", "Work for a time."),
+    ("time_load", models.PlannedTime, _LOADED, "TimeLoadSet", "Work for a time with a load."),
+    ("distance", models.PlannedDistance, _ANY, "DistanceSet", "Work over a distance."),
+    (
+        "distance_load",
+        models.PlannedDistance,
+        _LOADED,
+        "DistanceLoadSet",
+        "Work over a distance with a load, such as a carry or a sled.",
+    ),
+)
+_BY_TYPE: dict[str, type[Schema]] = {each[0]: _schema_of(*each) for each in _SETS}
 
 
 class PlannedSets(ListOf):
@@ -181,37 +81,9 @@ def _without_computed(planned: dict[str, Any]) -> dict[str, Any]:
     return planned if planned.get("loadPercent") is None else {**planned, "load": None}
 
 
-class ExactValue(Output):
-    """A planned quantity of one value."""
-
-    type = Choice("exact")
-    value = fields.Float()
-
-
-class RangeValue(Output):
-    """A planned quantity between two values, both included; without an upper end if `max` is null."""
-
-    type = Choice("range")
-    min = fields.Float()
-    max = fields.Float(
-        allow_none=True,
-        metadata={
-            "description": "The largest value, in the unit of the variable; null for the repetitions of an AMRAP set."
-        },
-    )
-
-
-class SetVariable(Output):
-    """One planned quantity of a set with its unit."""
-
-    key = Choice("reps", "load", "time", "distance", "rest", "rir", "rpe")
-    unit = Choice("count", "kg", "lb", "s", "m", "rpe")
-    value = Variant({"exact": ExactValue, "range": RangeValue})
-
-
 def _response_schema(schema: type[Schema]) -> type[Schema]:
     """Return the schema of a planned set in a response: all its fields and the variables derived from them."""
-    extra = {"variables": fields.List(fields.Nested(SetVariable))}
+    extra = {"variables": fields.List(fields.Nested(output_of(SetVariable)))}
     built: type[Schema] = type(f"Planned{schema.__name__}", (Output, schema), extra)
     return built
 
@@ -255,7 +127,7 @@ def present_set(planned: PlannedSet, load_unit: str, training_max: float | None 
     return presented
 
 
-_LOADED_TYPES = frozenset(name for name, schema in _BY_TYPE.items() if issubclass(schema, LoadedSet))
+_LOADED_TYPES = frozenset(set_type for set_type, _, base, *_ in _SETS if base is _LOADED)
 
 
 @lru_cache(4096, typed=True)  # plans repeat the same sets
@@ -271,7 +143,7 @@ def _variables(
     rest: Any,
     rir: Any,
     rpe: Any,
-) -> tuple[SetVariableFields, ...]:
+) -> tuple[SetVariable, ...]:
     variables = (
         _amrap_variable(min_reps, max_reps) if is_amrap else _variable("reps", "count", min_reps, max_reps),
         _variable("load", load_unit, load),
@@ -284,17 +156,17 @@ def _variables(
     return tuple(variable for variable in variables if variable is not None)
 
 
-def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> SetVariableFields | None:
+def _variable(key: str, unit: str, minimum: Any, maximum: Any = None) -> SetVariable | None:
     ends = [end for end in (minimum, maximum) if end is not None]
     if not ends:
         return None
-    value: VariableValue = {"type": "exact", "value": ends[0]}
+    value: ExactValue | RangeValue = {"type": "exact", "value": ends[0]}
     if ends[0] != ends[-1]:
         value = {"type": "range", "min": ends[0], "max": ends[1]}
     return {"key": key, "unit": unit, "value": value}
 
 
-def _amrap_variable(minimum: Any, maximum: Any) -> SetVariableFields | None:
+def _amrap_variable(minimum: Any, maximum: Any) -> SetVariable | None:
     """Return the repetitions of an AMRAP set: at least `minimum`, or `maximum` if only that is planned."""
     lowest = maximum if minimum is None else minimum
     if lowest is None:

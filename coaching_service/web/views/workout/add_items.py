@@ -25,7 +25,7 @@ from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ItemInput, NewReminderFields, NewTaskFields
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
-from coaching_service.training.workouts.sets.schemas import MAX_LOAD, MAX_SECONDS, MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Keywords

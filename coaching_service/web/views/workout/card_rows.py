@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.database.documents import Document
-from coaching_service.core.validation import Choice, Integer, Number
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
-from coaching_service.web.views.workout.planned_set_rows import SET_TYPES
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, take
+from coaching_service.core.validation import Input, Integer, Number
+from coaching_service.training.workouts.sets.models import (
+    MAX_METERS,
+    MAX_REPS,
+    MAX_SECONDS,
+    PlannedLoad,
+    PlannedSet,
+    SetOptions,
+    SetType,
+)
 
 Bounds = tuple[float | None, float | None]
 _RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
@@ -65,16 +73,18 @@ class Range(fields.Field[Bounds]):
         return low, high
 
 
-class CardRow(LoadedSet):
+class _Row(PlannedLoad, SetOptions):
     """A planned set on a card; an existing one has its `index` and its stored `type`, `out` removes it."""
 
-    index = Integer(minimum=1, maximum=1_000, allow_none=True, load_default=None)
-    type = Choice(*(set_type for set_type, _ in SET_TYPES), load_default="reps_load")
-    reps = Range(MAX_REPS, is_integer=True)
-    time = Range(MAX_SECONDS)
-    distance = Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
-    out = fields.Boolean(load_default=False)
+    index: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
+    type: Annotated[SetType, Default("reps_load")]
+    reps: Annotated[Bounds | None, Range(MAX_REPS, is_integer=True)]
+    time: Annotated[Bounds | None, Range(MAX_SECONDS)]
+    distance: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    out: Annotated[bool, Default(False)]
 
+
+class _OneQuantity(Input):
     @validates_schema
     def measures_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a set with two of reps, time and distance, or two loads."""
@@ -83,6 +93,9 @@ class CardRow(LoadedSet):
             raise ValidationError(f"must be empty for a set with {measures[0]}", measures[1])
         if data["load"] is not None and data["loadPercent"] is not None:
             raise ValidationError("must be empty if there is a load", "loadPercent")
+
+
+CARD_ROW = input_of(_Row, _OneQuantity)
 
 
 def card_rows(sets: Sequence[PlannedSet]) -> list[Document]:
@@ -140,7 +153,7 @@ def with_last_repeated(sets: Sequence[Document]) -> list[Document]:
 
 
 def _planned_set(row: Document) -> Document:
-    common: Document = {name: row[name] for name in (*_EFFORTS, "tempo", *_MARKS)}
+    common = take(SetOptions, row)
     stored_measure = row["type"].partition("_")[0]
     measure = next((name for name in _MEASURES if row[name] is not None), stored_measure)
     loads: Document = {name: row[name] for name in ("load", "loadPercent")}

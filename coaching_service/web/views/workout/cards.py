@@ -18,13 +18,12 @@ from coaching_service.training.workouts.items.content import find_index
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.workout.card_rows import (
+    CARD_ROW,
     COLUMNS,
-    CardRow,
     card_rows,
     planned_sets_of,
     resulting_load,
@@ -58,7 +57,7 @@ class RowsForm(ConfirmedValues):
     """The rows of planned sets of an exercise; `add` repeats the last one."""
 
     version = Version(required=True)
-    sets = ListOf(fields.Nested(CardRow), maximum=2 * MAX_SETS, load_default=list)
+    sets = ListOf(fields.Nested(CARD_ROW), maximum=2 * MAX_SETS, load_default=list)
     instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
     add = fields.Boolean(load_default=False)
 

@@ -14,7 +14,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import ItemInput, MoveSource, MoveTarget, WorkItem
+from coaching_service.training.workouts.items.models import ItemInput, ItemMoveSource, ItemMoveTarget, WorkItem
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_results import describe_results
@@ -39,8 +39,8 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _MoveForm
     ) -> Redirect:
         """Move an item to a position in this or another workout, and open that workout."""
-        source: MoveSource = {"wblockId": block_id, "witemId": witem_id}
-        target: MoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
+        source: ItemMoveSource = {"wblockId": block_id, "witemId": witem_id}
+        target: ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
         block = await item_service.move_item(ctx, owner_pages.owner_type(owner_id), source, target)
         notice = "Moved." if block["_id"] == block_id else f"Moved to {block['name']}."
         return Redirect(f"{owner_pages.block_path(owner_id, block['_id'])}#item-{witem_id}", notice)
@@ -54,7 +54,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         details = NEW_ITEM.load(_planned_fields(block["items"][at]))
         added = await item_service.create_item(ctx, owner, block_id, cast("ItemInput", details))
         if at + 1 < len(block["items"]):
-            source: MoveSource = {"wblockId": block_id, "witemId": added["_id"]}
+            source: ItemMoveSource = {"wblockId": block_id, "witemId": added["_id"]}
             await item_service.move_item(ctx, owner, source, {"wblockId": block_id, "index": at + 1})
         title = describe_item(added, ctx.caller.company.load_unit)["title"]
         return Redirect(f"{owner_pages.block_path(owner_id, block_id)}#item-{added['_id']}", f"{title} duplicated.")

@@ -24,8 +24,7 @@ from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
 from coaching_service.training.workouts.items.models import PlannedReminder, TaskFields, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_SETS
+from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.workout.circuits import (
@@ -39,8 +38,8 @@ from coaching_service.web.views.workout.owner_pages import ITEM, Handler, Workou
 from coaching_service.web.views.workout.planned_set_rows import (
     BLANK_ROWS,
     SET_KINDS,
+    SET_ROW,
     SET_TYPES,
-    SetRow,
     planned_sets,
     set_rows,
 )
@@ -54,7 +53,7 @@ class _VersionForm(Input):
 
 
 class _SetsForm(_VersionForm, ConfirmedValues):
-    sets = ListOf(fields.Nested(SetRow), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
+    sets = ListOf(fields.Nested(SET_ROW), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
     instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
 
 

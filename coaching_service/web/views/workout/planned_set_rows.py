@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.database.documents import Document
-from coaching_service.core.validation import Choice, Integer, Number
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.schemas import MAX_METERS, MAX_REPS, MAX_SECONDS, LoadedSet
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, names_of, take
+from coaching_service.core.validation import Input, Integer, Number
+from coaching_service.training.workouts.sets.models import (
+    MAX_METERS,
+    MAX_REPS,
+    MAX_SECONDS,
+    PlannedLoad,
+    PlannedSet,
+    SetOptions,
+    SetType,
+)
 
 SET_TYPES = (
     ("reps_load", "reps with load"),
@@ -23,38 +32,26 @@ SET_TYPES = (
 SET_KINDS = (("normal", "normal"), ("drop", "drop set"), ("failure", "to failure"))
 BLANK_ROWS = 2
 _RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
-_CommonField = Literal["rest", "rpe", "rir", "tempo", "isWarmup", "isAmrap", "perSide", "setKind"]
 _RANGE_FIELDS: dict[str, tuple[_RangeField, _RangeField]] = {
     "reps": ("minPlannedReps", "maxPlannedReps"),
     "time": ("minPlannedSeconds", "maxPlannedSeconds"),
 }
 _MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
-_COMMON_FIELDS: tuple[_CommonField, ...] = (
-    "rest",
-    "rpe",
-    "rir",
-    "tempo",
-    "isWarmup",
-    "isAmrap",
-    "perSide",
-    "setKind",
-)
+_COMMON_FIELDS = names_of(SetOptions)
 _DEFAULT_VALUES = (None, "", False, "normal")
 
 
-def _range_field() -> Number:
-    return Number(minimum=0, maximum=MAX_METERS, allow_none=True, load_default=None)
-
-
-class SetRow(LoadedSet):
+class _Row(PlannedLoad, SetOptions):
     """A planned set in the form; an existing one has its `index`, `out` removes it."""
 
-    index = Integer(minimum=1, maximum=1_000, allow_none=True, load_default=None)
-    type = Choice(*(set_type for set_type, _ in SET_TYPES), required=True)
-    low = _range_field()
-    high = _range_field()
-    out = fields.Boolean(load_default=False)
+    index: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
+    type: SetType
+    low: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    high: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    out: Annotated[bool, Default(False)]
 
+
+class _RangeOfType(Input):
     @validates_schema
     def validate_range(self, data: Mapping[str, Any], **_: Any) -> None:
         """Raise ValidationError for a range or load that does not match the type."""
@@ -75,6 +72,9 @@ class SetRow(LoadedSet):
             raise ValidationError("must not be less than the minimum", "high")
 
 
+SET_ROW = input_of(_Row, _RangeOfType)
+
+
 def _measure(set_type: str) -> str:
     """Return what a type of set counts: `reps`, `time` or `distance`."""
     return set_type.partition("_")[0]
@@ -83,7 +83,7 @@ def _measure(set_type: str) -> str:
 def set_rows(sets: Sequence[PlannedSet]) -> list[Document]:
     """Return the rows of planned sets, followed by blank rows of the last set's type."""
     rows = [_row(planned) for planned in sets]
-    blank = dict.fromkeys(SetRow().fields) | {"type": rows[-1]["type"] if rows else "reps_load"}
+    blank = dict.fromkeys(names_of(_Row)) | {"type": rows[-1]["type"] if rows else "reps_load"}
     return [*rows, *[blank] * BLANK_ROWS]
 
 
@@ -91,7 +91,7 @@ def _row(planned: PlannedSet) -> Document:
     percent = planned.get("loadPercent")
     load = planned.get("load") if percent is None else None  # else it is computed, not entered
     row: Document = {"index": planned["index"], "type": planned["type"], "load": load, "loadPercent": percent}
-    row |= {name: planned.get(name) for name in _COMMON_FIELDS}
+    row |= {**dict.fromkeys(_COMMON_FIELDS), **take(SetOptions, planned)}
     if range_fields := _RANGE_FIELDS.get(_measure(planned["type"])):
         low, high = range_fields
         return row | {"low": planned.get(low), "high": planned.get(high)}
@@ -114,7 +114,7 @@ def _has_value(row: Document) -> bool:
 def _planned_set(row: Document) -> Document:
     set_type, low, high = row["type"], row["low"], row["high"]
     measure = _measure(set_type)
-    common: Document = {name: row[name] for name in _COMMON_FIELDS}
+    common = take(SetOptions, row)
     if measure == "reps":
         low, high = (None if bound is None else int(bound) for bound in (low, high))
     planned_range: Document = {"plannedMeters": low}

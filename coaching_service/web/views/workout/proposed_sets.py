@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from marshmallow import Schema
-
 from coaching_service.core.database.documents import Document
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.web.views.workout.planned_set_rows import SetRow, planned_sets
+from coaching_service.web.views.workout.planned_set_rows import SET_ROW, planned_sets
 
 PROPOSED_SETS = 3
 _PROPOSED_SETS_PER_ROUND = 1
@@ -17,7 +15,7 @@ _PROPOSED_RANGES = {"reps": (8, 10), "time": (30, 45)}
 _UNITS = {"reps": "reps", "time": "s"}
 _TIMED_TYPES = ("cardio", "stretching")
 _TIMED_TAG = "isometric"
-_SET_ROW: Schema = SetRow()
+_SET_ROW = SET_ROW()
 
 
 def _set_type(exercise: Mapping[str, Any]) -> str:
