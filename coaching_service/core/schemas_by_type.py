@@ -65,7 +65,7 @@ class Variant(fields.Field[dict[str, Any]]):
         loaded: dict[str, Any] = schema.load(value)
         return {"type": type_name, **loaded}
 
-    def fields_of(self, data: Mapping[str, Any]) -> dict[str, fields.Field[Any]] | None:
+    def fields_of(self, data: Mapping[str, object]) -> dict[str, fields.Field[Any]] | None:
         """Return the fields of the type that `data` names, `type` included; None for an unknown type."""
         type_name = data.get("type")
         schema = self.by_type.get(type_name) if isinstance(type_name, str) else None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -76,7 +75,7 @@ async def _read(services: Services, url: str) -> OAuthClient:
     return {**client, "documentUntil": until}
 
 
-def _parse(response: OutboundResponse, url: str) -> dict[str, Any]:
+def _parse(response: OutboundResponse, url: str) -> dict[str, object]:
     """Return the metadata in a response. Raises DocumentRejected."""
     if response.status != 200 or response.is_truncated:
         raise DocumentRejected("The description of the application is not at its address, or is too long")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import time
-from typing import Any
+from collections.abc import Mapping
 
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Services
@@ -19,7 +19,7 @@ _MAX_URIS = 20
 _MAX_NAME = 100
 
 
-async def register(services: Services, metadata: dict[str, Any]) -> ClientRegistration:
+async def register(services: Services, metadata: Mapping[str, object]) -> ClientRegistration:
     """Register a client; returns the response of RFC 7591, with the secret of a confidential client.
 
     `metadata` is the client's, decoded from JSON; unknown members are ignored. Raises OAuthError.
@@ -30,7 +30,7 @@ async def register(services: Services, metadata: dict[str, Any]) -> ClientRegist
     return _registration(client, secret)
 
 
-def describe_client(client_id: str, metadata: dict[str, Any], secret: str | None) -> NewOAuthClient:
+def describe_client(client_id: str, metadata: Mapping[str, object], secret: str | None) -> NewOAuthClient:
     """Return the client that metadata describes (RFC 7591, 2); unknown members are ignored. Raises OAuthError."""
     uris = _redirect_uris(metadata.get("redirect_uris"))
     method = metadata.get("token_endpoint_auth_method", "client_secret_basic")
@@ -46,7 +46,7 @@ def describe_client(client_id: str, metadata: dict[str, Any], secret: str | None
     }
 
 
-def _redirect_uris(uris: Any) -> list[str]:
+def _redirect_uris(uris: object) -> list[str]:
     if not isinstance(uris, list) or not 1 <= len(uris) <= _MAX_URIS:
         raise OAuthError("invalid_redirect_uri", f"redirect_uris must be an array of 1 to {_MAX_URIS} addresses")
     for index, uri in enumerate(uris):
@@ -55,7 +55,7 @@ def _redirect_uris(uris: Any) -> list[str]:
     return list(dict.fromkeys(uris))
 
 
-def _grant_types(grants: Any, responses: Any) -> list[str]:
+def _grant_types(grants: object, responses: object) -> list[str]:
     """Return the supported grant types among those requested, all of them by default."""
     if responses is not None and (not isinstance(responses, list) or "code" not in responses):
         raise _invalid_metadata("response_types must hold code")
@@ -66,7 +66,7 @@ def _grant_types(grants: Any, responses: Any) -> list[str]:
     return [grant_type for grant_type in GRANT_TYPES if grant_type in grants]
 
 
-def _name(name: Any, uris: list[str]) -> str:
+def _name(name: object, uris: list[str]) -> str:
     """Return the client's name as one printable line, by default the host of its first redirect URI."""
     if name is not None and not isinstance(name, str):
         raise _invalid_metadata("client_name must be a string")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
@@ -101,7 +100,7 @@ async def _read_form(request: web.Request) -> tokens.TokenRequest:
     return tokens.TokenRequest(fields, request.headers.get(hdrs.AUTHORIZATION))
 
 
-def _document(body: dict[str, Any]) -> Handler:
+def _document(body: Mapping[str, object]) -> Handler:
     async def document(_: web.Request) -> web.Response:
         headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "public, max-age=300"}
         return web.Response(body=to_json(body), headers=headers)
@@ -142,6 +141,6 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
     return method(path, handle), web.options(path, preflight)
 
 
-def _json(body: Mapping[str, Any], status: int = 200) -> web.Response:
+def _json(body: Mapping[str, object], status: int = 200) -> web.Response:
     headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "no-store", "Pragma": "no-cache"}
     return web.Response(body=to_json(body), status=status, headers=headers)

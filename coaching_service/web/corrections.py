@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 import orjson
 from marshmallow import ValidationError
 from multidict import MultiDict
 
-from coaching_service.core.validation import Input, Integer, Text
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.validation import Integer
 from coaching_service.training.workout_text.lines import Problem
 
 FIELD = "correction"
@@ -23,11 +24,14 @@ class Suggestion(TypedDict):
     value: str
 
 
-class _Correction(Input):
-    field = Text(required=True)
-    line = Integer(minimum=1, required=True)
-    name = Text(required=True)
-    replacement = Text(required=True)
+class _Correction(TypedDict):
+    field: str
+    line: Annotated[int, Integer(minimum=1)]
+    name: str
+    replacement: str
+
+
+_SCHEMA = input_of(_Correction)()
 
 
 def suggest(problem: Problem) -> list[Suggestion]:
@@ -43,7 +47,7 @@ def apply(data: MultiDict[str]) -> None:
     """Write the name that was clicked into the text of a form; nothing changes if its line was changed meanwhile."""
     for value in data.popall(FIELD, []):
         try:
-            correction = _Correction().load(orjson.loads(value))
+            correction: _Correction = _SCHEMA.load(orjson.loads(value))
         except (orjson.JSONDecodeError, ValidationError):
             continue
         name = correction["field"]

@@ -108,6 +108,6 @@ async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:
     return _outcome("", ""), None
 
 
-def _outcome(location: str, notice: str, part: str = "", data: Mapping[str, Any] | None = None) -> StoredResponse:
+def _outcome(location: str, notice: str, part: str = "", data: Mapping[str, object] | None = None) -> StoredResponse:
     outcome = {"location": location, "notice": notice.strip(), "part": part, "data": data}
     return StoredResponse(303, to_json(outcome))

@@ -6,7 +6,7 @@ pages = Pages("/app")
 async def customer(ctx, customer_id):
     return {"customer": await customers.read(ctx, customer_id)}
 
-@pages.post("/customers/{customerId}/rename", access=coach(CUSTOMERS.EDIT), form=NewName(), on=customer)
+@pages.post("/customers/{customerId}/rename", access=coach(CUSTOMERS.EDIT), form=NewName, on=customer)
 async def rename(ctx, customer_id, form):
     await customers.change(ctx, customer_id, form)
     return Redirect(f"/app/customers/{customer_id}", "Client renamed.")
@@ -48,7 +48,7 @@ class Redirect:
     session: StartedSession | None = None
     ends_session: bool = False
     customer_id: ObjectId | None = None
-    data: Mapping[str, Any] | None = None
+    data: Mapping[str, object] | None = None
     part: str = ""
     device_token: str = ""
 
@@ -170,8 +170,10 @@ class Page:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema of the form's text fields."""
-        return self.form.schema if isinstance(self.form, MultipartBody) else self.form
+        """The schema of the form's text fields, if it has any."""
+        if isinstance(self.form, MultipartBody):
+            return self.form.schema if self.form.text_fields else None
+        return self.form
 
     @property
     def pattern(self) -> str:

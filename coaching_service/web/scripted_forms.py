@@ -8,7 +8,7 @@ error, where `errors` has the message of each invalid field. A stale form of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 from aiohttp import web
 from marshmallow import ValidationError
@@ -27,7 +27,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 class _Outcome(TypedDict):
     location: str
     notice: str
-    data: Mapping[str, Any] | None
+    data: Mapping[str, object] | None
 
 
 class _Rejection(TypedDict):

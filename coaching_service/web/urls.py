@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 
-def list_url(path: str, query: Mapping[str, Any]) -> Callable[..., str]:
+def list_url(path: str, query: Mapping[str, object]) -> Callable[..., str]:
     """Return a function for templates that returns the URL of a list with some parameters of `query` changed.
 
     Empty parameters and the first page are omitted: `list_url("/app/programs", query)(page=2)`.

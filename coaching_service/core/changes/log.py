@@ -79,7 +79,7 @@ class StoredChangeLog:
                 await _store_large_patch(ctx, change)
                 changes.append(change)
             changes += [_imported_entry(ctx, event) for event in imported]
-        await store.insert_many(ctx, changes)
+        await store.changes.insert_many(ctx, changes)
         return [ctx.batch_id or recorder.id] if changes else []
 
 
@@ -307,4 +307,4 @@ async def _store_large_patch(ctx: Context, change: NewChangeDocument) -> None:
         }
         for number, part in enumerate(parts)
     ]
-    await store.insert_parts(ctx, stored)
+    await store.parts.insert_many(ctx, stored)

@@ -10,9 +10,7 @@ from coaching_service.core.changes.models import (
     ChangeCredential,
     CompanyFeedItem,
     DocumentPatch,
-    NewChangeDocument,
     NumberedChange,
-    PartContent,
     StoredChange,
     StoredPart,
 )
@@ -72,16 +70,6 @@ _BY_BATCH = changes.index_name("batchId")
 _WRITTEN_PERIOD = timedelta(days=30)
 NEWEST_FIRST = ("-createdAt", "-_id")
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
-
-
-async def insert_many(ctx: Context, new_changes: Sequence[NewChangeDocument]) -> None:
-    """Store new changes."""
-    await changes.insert_many(ctx, new_changes)
-
-
-async def insert_parts(ctx: Context, new_parts: Sequence[PartContent]) -> None:
-    """Store the parts of large patches."""
-    await parts.insert_many(ctx, new_parts)
 
 
 async def hide_feed_entries(
@@ -154,19 +142,23 @@ async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
 
 async def list_clients_updated_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
     """Return the clients that the changes of a batch have changed or added notes to, but not created."""
-    about = {"$elemMatch": {"kind": {"$in": ["customer", "note"]}}}
-    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": about}
-    groups = await changes.aggregate(
-        ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=_BY_BATCH
-    )
+    changed = await _list_clients_of_batch(ctx, batch_id, {"kind": {"$in": ["customer", "note"]}})
     created = set(await list_clients_created_by_batch(ctx, batch_id))
-    return [group["_id"] for group in groups if group["_id"] not in created]
+    return [customer_id for customer_id in changed if customer_id not in created]
 
 
 async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
     """Return the clients that the changes of a batch have created, in the order of their identifiers."""
-    created = {"$elemMatch": {"kind": "customer", "action": "created"}}
-    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": created}
+    return await _list_clients_of_batch(ctx, batch_id, {"kind": "customer", "action": "created"})
+
+
+async def _list_clients_of_batch(ctx: Context, batch_id: ObjectId, document: Filter) -> list[ObjectId]:
+    """Return the clients of whom a change of a batch has such a document, in the order of their identifiers."""
+    where: Filter = {
+        "batchId": batch_id,
+        "customerId": {"$type": "objectId"},
+        "documents": {"$elemMatch": document},
+    }
     groups = await changes.aggregate(
         ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=_BY_BATCH
     )

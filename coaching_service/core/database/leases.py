@@ -8,8 +8,8 @@ from typing import TypedDict
 
 from pymongo.errors import DuplicateKeyError
 
-from coaching_service.core.database.context import Services
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.context import Collection, Services
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 
@@ -37,21 +37,34 @@ _leases = Documents[Lease](
 
 async def acquire(services: Services, name: str, holder: str) -> bool:
     """Take or renew the lease for a work, for 10 seconds; returns whether `holder` has it now."""
-    leases = _leases.across_companies(services)
-    free = {"holder": {"$ifNull": ["$holder", ""]}, "expiresAt": {"$ifNull": ["$expiresAt", "$$NOW"]}}
-    is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
-    expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
-    taken = {"holder": {"$literal": holder}, "expiresAt": expiry}
-    result = await leases.update_one({"_id": name, "$expr": is_free}, [{"$set": taken}])
-    if result.matched_count:
-        return True
-    if await leases.find_one({"_id": name}, {"_id": 1}) is None:
-        with suppress(DuplicateKeyError):  # another process is storing it
-            await leases.update_one({"_id": name}, [{"$set": free}], upsert=True)
-    return False
+    return await acquire_in(_leases.across_companies(services), name, holder)
 
 
 async def release(services: Services, name: str, holder: str) -> None:
     """Let another process take the lease."""
-    where = {"_id": name, "holder": holder}
-    await _leases.across_companies(services).update_one(where, [{"$set": {"expiresAt": "$$NOW"}}])
+    await release_in(_leases.across_companies(services), name, holder)
+
+
+async def acquire_in(leases: Collection, name: str, holder: str) -> bool:
+    """Take or renew a lease of a collection; returns whether `holder` has it now."""
+    is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
+    where, taken = {"_id": name, "$expr": is_free}, [{"$set": held_by(holder)}]
+    if (await leases.update_one(where, taken)).matched_count:
+        return True
+    if await leases.find_one({"_id": name}, {"_id": 1}) is not None:
+        return False
+    free = {"holder": {"$ifNull": ["$holder", ""]}, "expiresAt": {"$ifNull": ["$expiresAt", "$$NOW"]}}
+    with suppress(DuplicateKeyError):  # another process is storing it
+        await leases.update_one({"_id": name}, [{"$set": free}], upsert=True)
+    return bool((await leases.update_one(where, taken)).matched_count)
+
+
+async def release_in(leases: Collection, name: str, holder: str) -> None:
+    """Let another process take a lease of a collection."""
+    await leases.update_one({"_id": name, "holder": holder}, [{"$set": {"expiresAt": "$$NOW"}}])
+
+
+def held_by(holder: str) -> Document:
+    """Return the fields of a lease that `holder` takes now, as expressions."""
+    expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
+    return {"holder": {"$literal": holder}, "expiresAt": expiry}

@@ -155,7 +155,7 @@ class FeedEntry:
     """
 
     source_id: ObjectId
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
     date: datetime | None = None
     actor: Actor | None = None
     is_first: bool = False

@@ -16,6 +16,8 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
 
+from coaching_service.core.background import retrieve_failure
+
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession
     from pymongo.collection import Collection as BlockingCollection
@@ -75,7 +77,7 @@ def on_worker_thread(
             return cast("T", await asyncio.shield(running))
         except asyncio.CancelledError:
             thread.is_cancelled = True
-            running.add_done_callback(_ignore_result)
+            running.add_done_callback(retrieve_failure)
             raise
 
     return on_thread
@@ -120,12 +122,6 @@ async def _read_all(
         return read()
     context = contextvars.copy_context()
     return await asyncio.get_running_loop().run_in_executor(_executor, context.run, read)
-
-
-def _ignore_result(running: asyncio.Future[Any]) -> None:
-    """Retrieve the failure of a function whose caller no longer waits, so that it is not reported as forgotten."""
-    if not running.cancelled():
-        running.exception()
 
 
 class ThreadCollection:

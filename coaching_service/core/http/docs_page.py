@@ -6,26 +6,17 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import jinja2
+
+if TYPE_CHECKING:
+    from coaching_service.core.http.guides_pages import Guide
 
 _PLACEHOLDERS = {"integer": "1", "boolean": "false"}
 _DATE = "2026-03-02"
 # References are expanded to this depth; deeper ones are links to the schema.
 MAX_DEPTH = 2
-
-
-class GuideLink(Protocol):
-    """A guide that the page links to."""
-
-    @property
-    def name(self) -> str:
-        """The last part of its address."""
-
-    @property
-    def title(self) -> str:
-        """Its title."""
 
 
 def make_environment() -> jinja2.Environment:
@@ -35,7 +26,7 @@ def make_environment() -> jinja2.Environment:
     )
 
 
-def render(document: Mapping[str, Any], guides: Sequence[GuideLink] = (), guides_path: str = "") -> str:
+def render(document: Mapping[str, Any], guides: Sequence[Guide] = (), guides_path: str = "") -> str:
     """Return the page of an OpenAPI document, with links to guides."""
     environment = make_environment()
     environment.filters |= {

@@ -251,7 +251,8 @@ async def _handle_upload(
         reject_in_body(route, upload.other_names)
         if request[IS_STRICT]:
             reject_unknown_names(upload.other_names)
-        arguments["body"] = validate_body(multipart.schema, upload.texts)
+        if multipart.text_fields:
+            arguments["body"] = validate_body(multipart.schema, upload.texts)
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file

@@ -6,17 +6,19 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import IO, Any, Literal, is_typeddict
 
 from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
-from coaching_service.core.field_schemas import output_of, with_schemas
+from coaching_service.core.field_schemas import input_of, output_of, with_schemas
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.text import camel_case, snake_case
+from coaching_service.core.validation import Input
 
 Handler = Callable[..., Awaitable[Any]]
 # A validated body, by the names of its fields: the schema of the route knows their types.
@@ -43,9 +45,9 @@ class ReceivedFile:
 
 @dataclass(frozen=True)
 class MultipartBody:
-    """A multipart request body: the name of its file field, the accepted content types and the schema of its text
-    fields.
+    """A multipart request body: the name of its file field, the accepted content types, and its text fields.
 
+    `fields`: a TypedDict or schema; without it the handler receives the file only.
     `size_limit`: which of the configured limits applies to each file. `file_required`: the operation needs the file.
     `more_files`: the names of further file fields, which only forms of the web application have. `text_bytes`: of each
     text field. `is_stored`: the handler receives a StoredFile, which it attaches; otherwise a ReceivedFile, which is
@@ -54,12 +56,19 @@ class MultipartBody:
 
     file_field: str
     content_types: tuple[str, ...]
-    schema: Schema
+    fields: Any = None
     size_limit: SizeLimit = "photo"
     file_required: bool = False
     more_files: tuple[str, ...] = ()
     text_bytes: int = 10_000
     is_stored: bool = True
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The schema of the text fields."""
+        if isinstance(self.fields, Schema):
+            return self.fields
+        return Input() if self.fields is None else input_of(self.fields)()
 
     @property
     def file_fields(self) -> tuple[str, ...]:
@@ -166,7 +175,7 @@ class Route:
 
     def _has_body_field(self, name: str) -> bool:
         if self.multipart is not None:
-            return name in self.multipart.schema.fields
+            return name in self.multipart.text_fields
         if self.body is None:
             return False
         schemas = [self.body] if isinstance(self.body, Schema) else self.body.by_type.values()

@@ -109,20 +109,6 @@ async def enqueue(
     return identifier
 
 
-async def enqueue_many(
-    ctx: Context,
-    kind: str,
-    arguments: Sequence[Document],
-    *,
-    after: timedelta = timedelta(0),
-    about: ObjectId | None = None,
-) -> list[ObjectId]:
-    """Queue a job for each of `arguments` in the caller's transaction and return their identifiers."""
-    jobs = {ObjectId(): (each, about) for each in arguments}
-    await enqueue_each(ctx, kind, jobs, after=after)
-    return list(jobs)
-
-
 async def enqueue_each(
     ctx: Context,
     kind: str,

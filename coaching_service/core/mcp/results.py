@@ -81,7 +81,7 @@ class Answer:
     """
 
     text: str
-    data: Mapping[str, Any]
+    data: Mapping[str, object]
 
     def __post_init__(self) -> None:
         """Leave out what is null."""
@@ -127,7 +127,7 @@ class Written:
     reasons: Sequence[Reason] = ()
     depends_on: Sequence[object] = ()
     raised: Sequence[RaisedLoad] = ()
-    details: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, object] = field(default_factory=dict)
     leads_back: bool = False
     unlogged: Sequence[DocumentChange] = ()
     proposed: str = ""

@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
-from coaching_service.core.http.routes import Body, MultipartBody, Routes, list_of
+from coaching_service.core.http.routes import MultipartBody, Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
@@ -24,7 +24,6 @@ from coaching_service.library.exercises.schemas import (
     NEW_EXERCISE,
     OWN_EXERCISE_QUERY,
 )
-from coaching_service.people.customers.schemas import NoFormFields
 
 routes = Routes("", tag="Exercises")
 
@@ -175,20 +174,17 @@ async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> model
 @routes.post(
     "/exercises/{exerciseId}/media",
     access=coach(EXERCISES.EDIT),
-    multipart=MultipartBody("file", MEDIA_TYPES, NoFormFields(), size_limit="attachment", file_required=True),
+    multipart=MultipartBody("file", MEDIA_TYPES, size_limit="attachment", file_required=True),
     returns=models.ExerciseMedia,
     example={},
 )
-async def upload_exercise_media(
-    ctx: Context, exercise_id: ObjectId, body: Body, file: StoredFile | None
-) -> models.ExerciseMedia:
+async def upload_exercise_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> models.ExerciseMedia:
     """Add a picture or video to an exercise, own or shared.
 
     JPEG, PNG, WebP, GIF, HEIC (stored as JPEG), MP4, QuickTime or WebM, recognised by content. Metadata, such as the
     location, is removed, and so are tracks other than picture and sound; a video with one that cannot be removed is
     refused. On a shared exercise only the company sees it.
     """
-    del body
     return await customization.add_media(ctx, exercise_id, file)
 
 

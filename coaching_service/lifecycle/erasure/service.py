@@ -9,6 +9,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.across_companies import erase_batch
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers.events import CustomersDeleted
@@ -24,7 +25,7 @@ async def queue_erasure(ctx: Context, event: CustomersDeleted) -> None:
     """Queue the erasure of deleted clients, and delete the stored responses about them at once."""
     await idempotency.delete_responses(ctx, event.customer_ids)
     jobs = [{"companyId": ctx.company_id, "customerId": customer_id} for customer_id in event.customer_ids]
-    await queue.enqueue_many(ctx, ERASE_CUSTOMER, jobs)
+    await queue.enqueue_each(ctx, ERASE_CUSTOMER, {ObjectId(): (arguments, None) for arguments in jobs})
 
 
 async def erase_company(services: Services, job: Job) -> RunAgain | None:

@@ -175,7 +175,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: models.Cust
 @routes.put(
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, input_of(models.ProfilePhotoFields)()),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, models.ProfilePhotoFields),
     body_optional=True,
     returns=Customer,
     example={},

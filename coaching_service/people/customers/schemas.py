@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from coaching_service.core.external_identity import IdentityFields, IdentityResult
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.validation import Input
 from coaching_service.people.customers import models
 
 CustomerFields = input_of(models.WrittenDetails, IdentityFields, name="CustomerFields")
@@ -12,7 +11,3 @@ NewCustomer = input_of(models.SentCustomer, IdentityFields, name="NewCustomer")
 Customer = output_of(models.CustomerProfile, IdentityResult, name="Customer", with_private=("companyId",))
 CreatedCustomer = output_of(models.CreatedCustomer, Customer)
 NamedCustomer = output_of(models.CustomerReference, name="NamedCustomer")
-
-
-class NoFormFields(Input):
-    """The text fields of a form that has only a file."""

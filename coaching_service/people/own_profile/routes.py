@@ -43,7 +43,7 @@ async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
 @routes.put(
     "/profile-photo",
     access=customer(),
-    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, input_of(ProfilePhotoFields)()),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields),
     body_optional=True,
     returns=OwnProfile,
     example={},

@@ -8,11 +8,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.field_schemas import input_of, query_of
-from coaching_service.core.http.routes import Body, MultipartBody, Routes
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
 from coaching_service.core.validation import patch_of
-from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.conversation import attachments, models, service
 
 routes = Routes(
@@ -29,7 +28,7 @@ _NEW_MESSAGE = {"text": "Good depth on the last set. Try a slower descent next t
 _NEW_OWN_MESSAGE = {"text": "My knee was fine today."}
 _CHANGE = {"text": "Good depth on the last two sets.", "version": 0}
 _MESSAGE_CHANGE = patch_of(input_of(models.MessageText), name="MessageChange")
-_FILE = MultipartBody("file", attachments.CONTENT_TYPES, NoFormFields(), size_limit="attachment", file_required=True)
+_FILE = MultipartBody("file", attachments.CONTENT_TYPES, size_limit="attachment", file_required=True)
 
 
 @routes.get(
@@ -114,14 +113,13 @@ async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> models.Conv
     example={},
 )
 async def upload_message_attachment(
-    ctx: Context, customer_id: ObjectId, body: Body, file: StoredFile | None
+    ctx: Context, customer_id: ObjectId, file: StoredFile | None
 ) -> models.MessageAttachment:
     """Upload a file for a message.
 
     A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of the same author contains it
     within a day. Metadata, such as the location, is removed from pictures.
     """
-    del body
     return await attachments.add(ctx, customer_id, file)
 
 
@@ -197,11 +195,10 @@ async def mark_own_messages_read(ctx: Context) -> models.Conversation:
     errors=(Forbidden,),
     example={},
 )
-async def upload_own_message_attachment(ctx: Context, body: Body, file: StoredFile | None) -> models.MessageAttachment:
+async def upload_own_message_attachment(ctx: Context, file: StoredFile | None) -> models.MessageAttachment:
     """Upload a file for a message of mine.
 
     A picture, an MP4, QuickTime or WebM video, or a PDF. It is deleted unless a message of mine contains it within a
     day. Metadata, such as the location, is removed from pictures.
     """
-    del body
     return await attachments.add(ctx, ctx.caller.id, file)

@@ -12,7 +12,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
-from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service
 from coaching_service.progress.nutrition_plans.models import PlanVersion
 
@@ -29,20 +28,17 @@ async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: PageFie
 @routes.post(
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
-    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan", file_required=True),
+    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan", file_required=True),
     returns=PlanVersion,
     errors=(LegacyFailure,),
     legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
     example={},
 )
-async def upload_nutrition_plan(
-    ctx: Context, customer_id: ObjectId, body: dict[str, object], file: StoredFile | None
-) -> PlanVersion:
+async def upload_nutrition_plan(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
     """Upload a nutrition plan.
 
     A PDF or a picture, which becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
     """
-    del body
     return await service.upload(ctx, customer_id, file)
 
 

@@ -6,7 +6,6 @@ from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
@@ -18,7 +17,7 @@ from coaching_service.progress.progress_photos.models import PROGRESS_PHOTO, Pro
 routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos")
 own_routes = Routes("/customer/progress-photos", tag="The client's own")
 
-_NEW_PHOTO = MultipartBody("imageFile", IMAGE_TYPES, input_of(schemas.NewPhoto)())
+_NEW_PHOTO = MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto)
 _PHOTO = {"createdAt": "2026-03-02", "imageSideIndex": "1"}
 
 
@@ -58,7 +57,7 @@ async def get_progress_photo(ctx: Context, customer_id: ObjectId, photo_id: Obje
 @routes.put(
     "/{photoId}",
     access=coach(CUSTOMERS.EDIT),
-    multipart=MultipartBody("imageFile", IMAGE_TYPES, input_of(schemas.PhotoReplacement)(), file_required=True),
+    multipart=MultipartBody("imageFile", IMAGE_TYPES, schemas.PhotoReplacement, file_required=True),
     returns=PROGRESS_PHOTO,
     example={"imageSideIndex": "1"},
 )

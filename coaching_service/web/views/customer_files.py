@@ -15,7 +15,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Integer, Text
 from coaching_service.people.customers import profile_photos
-from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
@@ -24,7 +23,7 @@ from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.customer_details import details_page
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
-from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, add_received, missing_sides
+from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, PhotosForm, add_received, missing_sides
 from coaching_service.web.views.photo_pairs import has_photos, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
@@ -68,7 +67,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery)
 
 
 @pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=PHOTOS_FORM, on=photos_page)
-async def add_photos(ctx: Context, customer_id: ObjectId, form: dict[str, Any], files: ReceivedFiles) -> Redirect:
+async def add_photos(ctx: Context, customer_id: ObjectId, form: PhotosForm, files: ReceivedFiles) -> Redirect:
     """Add the photos of a date, replacing the photos of the same sides."""
     await require_plausible_date(ctx, customer_id, "createdAt", form["createdAt"])
     _, notice = await add_received(ctx, customer_id, form["createdAt"], files)
@@ -107,12 +106,11 @@ async def plans_page(ctx: Context, customer_id: ObjectId, query: _PlansQuery) ->
 @pages.post(
     "/plans",
     access=coach(NUTRITION.CREATE),
-    form=MultipartBody("file", (PDF, *IMAGE_TYPES), NoFormFields(), size_limit="plan"),
+    form=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan"),
     on=plans_page,
 )
-async def upload_plan(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
+async def upload_plan(ctx: Context, customer_id: ObjectId, file: StoredFile) -> Redirect:
     """Store a new version of the client's nutrition plan."""
-    del form
     plan = await nutrition_plans.upload(ctx, customer_id, file)
     return Redirect(customer_path(customer_id, "/plans"), f"{plan['fileName']} saved as version {plan['number']}.")
 
@@ -136,11 +134,10 @@ async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) ->
 @pages.post(
     "/profile-photo",
     access=coach(CUSTOMERS.EDIT),
-    form=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
+    form=MultipartBody("profilePhotoFile", IMAGE_TYPES),
     on=details_page,
 )
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
+async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFile) -> Redirect:
     """Set or replace the client's profile photo."""
-    del form
     await profile_photos.set_profile_photo(ctx, customer_id, file)
     return Redirect(customer_path(customer_id, "/details"), "Photo saved.")

@@ -13,7 +13,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
@@ -79,11 +78,11 @@ def is_unread(message: Message) -> bool:
 @pages.post(
     _MESSAGES,
     access=coach(CUSTOMERS.EDIT),
-    form=MultipartBody("file", attachments.CONTENT_TYPES, input_of(MessageText)(), size_limit="attachment"),
+    form=MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment"),
     file_optional=True,
     on=messages_page,
 )
-async def write_message(ctx: Context, customer_id: ObjectId, form: dict[str, Any], file: StoredFile | None) -> Redirect:
+async def write_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
     await conversation.mark_read(ctx, customer_id)
     new: NewMessage = {"text": form["text"]}

@@ -15,7 +15,6 @@ from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Link, StringList, Text, Version
 from coaching_service.library.exercises import customization
 from coaching_service.library.exercises.models import ExerciseOverride
-from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.exercises import exercise_page
 
@@ -36,12 +35,11 @@ def _path(exercise_id: ObjectId) -> str:
 @pages.post(
     "/media",
     access=coach(EXERCISES.EDIT),
-    form=MultipartBody("file", MEDIA_TYPES, NoFormFields(), size_limit="attachment"),
+    form=MultipartBody("file", MEDIA_TYPES, size_limit="attachment"),
     on=exercise_page,
 )
-async def add_media(ctx: Context, exercise_id: ObjectId, form: dict[str, Any], file: StoredFile) -> Redirect:
+async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> Redirect:
     """Add a picture or video."""
-    del form
     await customization.add_media(ctx, exercise_id, file)
     return Redirect(_path(exercise_id), "File added.")
 

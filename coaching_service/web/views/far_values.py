@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from collections.abc import Iterable, Mapping
+from typing import Annotated, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Date, Input
+from coaching_service.core.validation import Boolean, Date, Input, Number
 from coaching_service.progress.metrics.plausibility import find_far_values
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -21,26 +22,48 @@ class ConfirmedValues(Input):
     confirmed = Boolean(load_default=False)
 
 
+class Confirmation(TypedDict):
+    """Whether the user has confirmed values that are far from the last ones."""
+
+    confirmed: Annotated[bool, Default(False)]
+
+
+class ValueRow(TypedDict):
+    """The value of a metric, if one was entered."""
+
+    metricId: ObjectId
+    value: Annotated[float | None, Number(minimum=-1e12)]
+
+
+class ValuesForm(Confirmation):
+    """The values of the metrics of an item."""
+
+    values: Annotated[list[ValueRow], Default(list)]
+
+
 class ValueDate(TypedDict):
     """The date of the value to delete."""
 
     date: Annotated[str, Date()]
 
 
-async def require_confirmed_rows(
-    ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: Mapping[str, Any]
-) -> None:
+async def require_confirmed_rows(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: ValuesForm) -> None:
     """Check the rows `values` of the log of an item, in a workout of a client, as `require_confirmed_values` does.
 
     Raises what it raises, and NotFound if the client has no such workout.
     """
-    values = {
+    date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
+    values = entered_values(form["values"])
+    await require_confirmed_values(ctx, customer_id, str(date), values, confirmed=form["confirmed"])
+
+
+def entered_values(rows: Iterable[ValueRow]) -> dict[str, tuple[ObjectId, float]]:
+    """Return the metrics of the rows `values` with the values that were entered, by field."""
+    return {
         f"values.{index}.value": (row["metricId"], row["value"])
-        for index, row in enumerate(form["values"])
+        for index, row in enumerate(rows)
         if row["value"] is not None
     }
-    date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
-    await require_confirmed_values(ctx, customer_id, str(date), values, confirmed=form["confirmed"])
 
 
 async def require_confirmed_values(

@@ -8,7 +8,6 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
@@ -45,7 +44,7 @@ async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
 @pages.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    form=MultipartBody("file", (CSV, XLSX), input_of(_Client)(), size_limit="import", file_required=True),
+    form=MultipartBody("file", (CSV, XLSX), _Client, size_limit="import", file_required=True),
     query=_Client,
     on=import_history_page,
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.validation import Date, Input
+from coaching_service.core.validation import Date
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.uploads import ReceivedFiles
@@ -18,11 +18,13 @@ SIDES: tuple[Side, ...] = ("front", "side", "back")
 _INDEXES: dict[Side, str] = {"front": "1", "side": "3", "back": "2"}
 
 
-class _PhotosForm(Input):
-    createdAt = Date(required=True)
+class PhotosForm(TypedDict):
+    """The date of photos."""
+
+    createdAt: Annotated[str, Date()]
 
 
-PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, _PhotosForm(), more_files=("side", "back"))
+PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, PhotosForm, more_files=("side", "back"))
 
 
 async def add_received(

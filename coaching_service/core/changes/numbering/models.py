@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict
 
+from coaching_service.core.database.leases import Lease
 from coaching_service.core.ids import ObjectId
 
 # A place in a change stream: MongoDB's resume token.
@@ -14,17 +15,14 @@ Position = Mapping[str, Any]
 Start = Mapping[str, Any]
 
 
-class SequencerState(TypedDict):
-    """Which process numbers the changes, until when, its position in the change stream, and the latest time numbered.
+class SequencerState(Lease):
+    """Which process numbers the changes, its position in the change stream, and the latest time numbered.
 
     `createdUntil` is the latest `createdAt` of the changes with a number. Those before it have one too, but for the
     duration of a transaction; absent: not known.
     """
 
-    _id: str
-    holder: str
-    expiresAt: datetime
-    position: Position | None
+    position: NotRequired[Position | None]
     createdUntil: NotRequired[datetime]
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any, cast
 
 import pymongo
 from motor.motor_asyncio import AsyncIOMotorChangeStream
 from pymongo import UpdateOne
-from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.errors import OperationFailure
 
 from coaching_service.core.changes.numbering.batches import batches, counters
 from coaching_service.core.changes.numbering.models import (
@@ -21,6 +20,7 @@ from coaching_service.core.changes.numbering.models import (
     SequencerState,
     Start,
 )
+from coaching_service.core.database import leases
 from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import UNAUTHORIZED, is_unavailable
 from coaching_service.core.database.context import Collection, Context, Services
@@ -32,7 +32,6 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
 
-LEASE = timedelta(seconds=10)
 BATCH = 500
 _STATE_ID = "changes"
 _WAIT_MS = 1_000
@@ -66,14 +65,7 @@ class StreamEnded(Exception):
 
 async def acquire_lease(services: Services, holder: str) -> bool:
     """Take the lease if it is free; returns whether `holder` has it now."""
-    state = _state.across_companies(services)
-    free = {"holder": {"$ifNull": ["$holder", ""]}, "expiresAt": {"$ifNull": ["$expiresAt", "$$NOW"]}}
-    position = {"position": {"$ifNull": ["$position", None]}}
-    with suppress(DuplicateKeyError):  # another process has just stored it
-        await state.update_one({"_id": _STATE_ID}, [{"$set": {**free, **position}}], upsert=True)
-    is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
-    result = await state.update_one({"_id": _STATE_ID, "$expr": is_free}, [{"$set": _lease(holder)}])
-    return bool(result.matched_count)
+    return await leases.acquire_in(_state.across_companies(services), _STATE_ID, holder)
 
 
 async def is_leased(services: Services) -> bool:
@@ -84,14 +76,13 @@ async def is_leased(services: Services) -> bool:
 
 async def release_lease(services: Services, holder: str) -> None:
     """Release the lease, so that another process can acquire it."""
-    where = {"_id": _STATE_ID, "holder": holder}
-    await _state.across_companies(services).update_one(where, [{"$set": {"expiresAt": "$$NOW"}}])
+    await leases.release_in(_state.across_companies(services), _STATE_ID, holder)
 
 
 async def read_position(services: Services) -> Position | None:
     """Return the position in the stream up to which changes have numbers; None if it is not known."""
     state = await _state.across_companies(services).find_one({"_id": _STATE_ID})
-    return cast("SequencerState", state)["position"] if state else None
+    return cast("SequencerState", state).get("position") if state else None
 
 
 async def can_resume(services: Services, position: Position) -> bool:
@@ -194,14 +185,14 @@ async def number(services: Services, holder: str, batch: Sequence[NewChange], po
 
     Raises LeaseLost if `holder` no longer has the lease.
     """
-    with pymongo.timeout(LEASE.total_seconds()):
+    with pymongo.timeout(leases.LEASE.total_seconds()):
         await _number(Context(services), holder, batch, position)
 
 
 @on_worker_thread
 @transactional
 async def _number(tx: Context, holder: str, batch: Sequence[NewChange], position: Position | None) -> None:
-    change = _lease(holder) | ({"position": {"$literal": position}} if position is not None else {})
+    change = leases.held_by(holder) | ({"position": {"$literal": position}} if position is not None else {})
     # A damaged change, without a time, must not stop the numbering of all companies.
     if times := [each["createdAt"] for each in batch if "createdAt" in each]:
         latest = {"$min": ["$$NOW", max(times)]}  # a process whose clock is fast does not hide what others store
@@ -260,12 +251,9 @@ def new_batch(company_id: ObjectId, first: int) -> NumberBatch:
 # --- following -------------------------------------------------------------------------------------------------------
 
 
-@asynccontextmanager
-async def open_counter_stream(services: Services) -> AsyncIterator[AsyncIOMotorChangeStream[Any]]:
-    """The stream of the companies whose changes have been numbered."""
-    pipeline = [{"$project": {"documentKey": 1}}]
-    async with counters.across_companies(services).watch(pipeline, max_await_time_ms=_WAIT_MS) as stream:
-        yield stream
+def open_counter_stream(services: Services) -> AsyncIOMotorChangeStream[Any]:
+    """Return the stream of the companies whose changes have been numbered, a context."""
+    return counters.across_companies(services).watch([{"$project": {"documentKey": 1}}], max_await_time_ms=_WAIT_MS)
 
 
 async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId | None:
@@ -273,22 +261,12 @@ async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId |
 
     Raises StreamEnded.
     """
-    event = await _read(stream)
-    company: ObjectId | None = event["documentKey"]["_id"] if event is not None else None
-    return company
-
-
-async def _read(stream: AsyncIOMotorChangeStream[Any]) -> Any:
     with pymongo.timeout(_READ_SECONDS):
         event = await stream.try_next()
     if event is None and not stream.alive:  # type: ignore[truthy-function]  # a property that Motor declares as a method
         raise StreamEnded
-    return event
-
-
-def _lease(holder: str) -> Document:
-    expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
-    return {"holder": {"$literal": holder}, "expiresAt": expiry}
+    company: ObjectId | None = event["documentKey"]["_id"] if event is not None else None
+    return company
 
 
 def _companies(batch: Sequence[NewChange]) -> list[ObjectId]:

@@ -50,8 +50,7 @@ def _require_parts(writer: PartWriter, manifest: Manifest) -> None:
 async def backing_up(services: Services) -> AsyncIterator[None]:
     """Let no other process use the store of backups of this database. Raises BackupError if one does."""
     holder = new_token()
-    # The first attempt on a new database only stores the lease.
-    if not (await leases.acquire(services, _LEASE, holder) or await leases.acquire(services, _LEASE, holder)):
+    if not await leases.acquire(services, _LEASE, holder):
         raise BackupError("Another backup of this database is being made: wait until it ends")
 
     async def renew() -> None:

@@ -22,7 +22,7 @@ from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import FormItem
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.urls import list_url
-from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
+from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.item_results import describe_answer, describe_results
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.sessions import form_path, is_session, workout_path
@@ -85,13 +85,13 @@ def _back_path(block: Block) -> str:
     return workout_path(block["_id"]) if is_session(block) else "/train"
 
 
-@pages.post(_FORM, access=customer(), form=AnswersForm(), on=form_page)
-async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(_FORM, access=customer(), form=ANSWERS_FORM, on=form_page)
+async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: FormAnswers) -> Redirect:
     """Store the answers to a form, in place of earlier ones."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
     log = {
         "isCompleted": True,
-        "answers": answer_requests(form["answers"]),
+        "answers": answer_requests(form),
         "comment": form["comment"],
         "pain": item.get("pain"),
     }

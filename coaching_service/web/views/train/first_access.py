@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from aiohttp import web
 from marshmallow import fields
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.validation import TIMEZONES, Email, Input
+from coaching_service.core.validation import TIMEZONES
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.models import FirstAccess
 from coaching_service.people.own_profile import service as own_profile
@@ -22,9 +21,8 @@ from coaching_service.web.views.sign_in import TokenQuery
 pages = Pages("/train")
 
 
-class _FirstAccess(Input):
-    email = Email(allow_none=True, load_default=None)
-    timezone = fields.String(load_default=None)  # the browser's, which is ignored if it is unknown here
+class _FirstAccessForm(FirstAccess):
+    timezone: Annotated[str | None, fields.String()]  # the browser's, which is ignored if it is unknown here
 
 
 @pages.get("/first-access", access=public(), query=TokenQuery, template="train/first_access.html")
@@ -39,14 +37,14 @@ async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] |
 @pages.post(
     "/first-access",
     access=public(),
-    form=input_of(FirstAccess, _FirstAccess)(),
+    form=_FirstAccessForm,
     on=first_access_page,
     request_class="unlimited",
     with_request=True,
 )
-async def first_access(ctx: Context, form: dict[str, Any], request: web.Request) -> Redirect:
+async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Request) -> Redirect:
     """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
-    client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form["email"])
+    client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
     if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
         await own_profile.update(client_ctx, {"timezone": form["timezone"]})
     session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, device_of(request))

@@ -11,13 +11,21 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import BadRequest
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Input, ListOf, Number
+from coaching_service.core.validation import Date, ListOf
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.web import charts
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.far_values import ConfirmedValues, ValueDate, require_confirmed_values
+from coaching_service.web.views.far_values import (
+    Confirmation,
+    ValueDate,
+    ValueRow,
+    entered_values,
+    require_confirmed_values,
+)
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.own_dates import require_past_date
 
@@ -30,15 +38,13 @@ class _DateQuery(TypedDict):
     date: Annotated[str | None, Date()]
 
 
-class _Value(Input):
-    metricsSetId = Identifier(required=True)
-    metricId = Identifier(required=True)
-    value = Number(minimum=-1e12, allow_none=True, load_default=None)
+class _Value(ValueRow):
+    metricsSetId: ObjectId
 
 
-class _Values(ConfirmedValues):
-    date = Date(required=True)
-    values = ListOf(fields.Nested(_Value), maximum=_MAX_VALUES, load_default=list)
+class _Values(Confirmation):
+    date: Annotated[str, Date()]
+    values: Annotated[list[_Value], ListOf(fields.Nested(input_of(_Value)), maximum=_MAX_VALUES), Default(list)]
 
 
 @pages.get("", access=customer(), query=_DateQuery, template="train/measurements.html")
@@ -53,22 +59,18 @@ async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=customer(), form=_Values(), on=measurements_page)
-async def record_own_values(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=customer(), form=_Values, on=measurements_page)
+async def record_own_values(ctx: Context, form: _Values) -> Redirect:
     """Record the values that were entered; a metric without one keeps what it has."""
     require_past_date(ctx, "date", form["date"])
-    values = [each for each in form["values"] if each["value"] is not None]
-    if not values:
+    entered = entered_values(form["values"])
+    if not entered:
         raise BadRequest("Enter at least one value.")
-    entered = {
-        f"values.{index}.value": (each["metricId"], each["value"])
-        for index, each in enumerate(form["values"])
-        if each["value"] is not None
-    }
     await require_confirmed_values(ctx, ctx.caller.id, form["date"], entered, confirmed=form["confirmed"])
-    for each in values:
-        await metrics.record(ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], each["value"])
-    return Redirect(pages.prefix, f"{quantity(len(values), 'value')} saved.")
+    for each in form["values"]:
+        if (value := each["value"]) is not None:
+            await metrics.record(ctx, ctx.caller.id, each["metricsSetId"], each["metricId"], form["date"], value)
+    return Redirect(pages.prefix, f"{quantity(len(entered), 'value')} saved.")
 
 
 @pages.get("/{metricsSetId}/{metricId}", access=customer(), template="train/measurement.html")

@@ -10,7 +10,6 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
@@ -58,11 +57,11 @@ def _is_unread(message: Message) -> bool:
 @pages.post(
     "",
     access=customer(),
-    form=MultipartBody("file", attachments.CONTENT_TYPES, input_of(MessageText)(), size_limit="attachment"),
+    form=MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment"),
     file_optional=True,
     on=messages_page,
 )
-async def send_own_message(ctx: Context, form: dict[str, Any], file: StoredFile | None) -> Redirect:
+async def send_own_message(ctx: Context, form: MessageText, file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen, to the coaches."""
     new: NewMessage = {"text": form["text"]}
     if file is not None:

@@ -7,6 +7,7 @@ from typing import Any
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.notification_settings.models import SomeSettings
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views import notification_forms as shared
 from coaching_service.web.views.notification_forms import DeviceForm
@@ -22,7 +23,7 @@ async def own_notifications_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.post("", access=customer(), form=shared.CLIENT_FORM, on=own_notifications_page, idempotent=True)
-async def change_own_notifications(ctx: Context, form: dict[str, Any]) -> Redirect:
+async def change_own_notifications(ctx: Context, form: SomeSettings) -> Redirect:
     """Change which notifications the client gets."""
     return await shared.save_settings(ctx, form, _PATH)
 

@@ -14,7 +14,6 @@ from coaching_service.core.media import CSV, XLSX
 from coaching_service.integrations.history_import.models import NO_ANSWERS
 from coaching_service.integrations.own_import import service as own_import
 from coaching_service.people.account import service as account
-from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.progress.own_today import service as own_today
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views import import_presentation
@@ -34,12 +33,11 @@ async def own_import_page(ctx: Context) -> dict[str, Any]:
 @pages.post(
     "",
     access=customer(),
-    form=MultipartBody("file", (CSV, XLSX), NoFormFields(), size_limit="import", file_required=True),
+    form=MultipartBody("file", (CSV, XLSX), size_limit="import", file_required=True),
     on=own_import_page,
 )
-async def check_own_history(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
+async def check_own_history(ctx: Context, file: StoredFile) -> Redirect:
     """Begin to check a file."""
-    del form
     job = await own_import.begin(ctx, file, NO_ANSWERS, dry_run=True, keeps_file=True)
     return Redirect(f"{_PATH}/{job['_id']}")
 

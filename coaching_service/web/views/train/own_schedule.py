@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Text, patch_of
 from coaching_service.training.own_schedule import service
@@ -20,7 +20,7 @@ from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.far_values import ConfirmedValues
+from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.sessions import calendar_path, workout_path
 from coaching_service.web.views.train.workout.page import WORKOUT, workout_page
@@ -39,12 +39,12 @@ class _Details(BlockName, WorkoutDate):
     """The name and the day of a workout of the client's own."""
 
 
-class _ItemsForm(ConfirmedValues):
-    text = Text(max_length=_TEXT_LENGTH, required=True)
+class _ItemsForm(Confirmation):
+    text: Annotated[str, Text(max_length=_TEXT_LENGTH)]
 
 
-class _OptionalItemsForm(ConfirmedValues):
-    text = Text(max_length=_TEXT_LENGTH, allow_blank=True, load_default="")
+class _NewWorkoutForm(_Details, Confirmation):
+    text: Annotated[str, Text(max_length=_TEXT_LENGTH, allow_blank=True), Default("")]
 
 
 @pages.post(f"{WORKOUT}/move", access=customer(), form=WorkoutDate, on=workout_page, idempotent=True)
@@ -62,8 +62,8 @@ async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
     return {"may_add": rights["clientsMayAdd"], "day": query["date"] or str(ctx.caller.today())}
 
 
-@pages.post("/add-workout", access=customer(), form=input_of(_Details, _OptionalItemsForm)(), on=add_workout_page)
-async def add_workout(ctx: Context, form: Mapping[str, Any]) -> Redirect:
+@pages.post("/add-workout", access=customer(), form=_NewWorkoutForm, on=add_workout_page)
+async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
     """Add a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
     workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
@@ -97,8 +97,8 @@ async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWo
     return Redirect(workout_path(own_workout_id), f"{block['name']} saved.")
 
 
-@pages.post(f"{_OWN}/text", access=customer(), form=_ItemsForm(), on=change_workout_page)
-async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(f"{_OWN}/text", access=customer(), form=_ItemsForm, on=change_workout_page)
+async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> Redirect:
     """Add exercises to a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
     await service.add_items(ctx, own_workout_id, items)

@@ -21,7 +21,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.body_weights import Weights, find_weights, weight_at
-from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, Side, add_received, missing_sides
+from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, PhotosForm, Side, add_received, missing_sides
 from coaching_service.web.views.photo_pairs import ShownPhoto, describe_weight
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.own_dates import require_past_date
@@ -140,7 +140,7 @@ def _show(photos: PhotoDate, side: str, size: str, weights: Weights | None, capt
 
 
 @pages.post("", access=customer(), form=PHOTOS_FORM, on=photos_page)
-async def add_own_photos(ctx: Context, form: dict[str, Any], files: ReceivedFiles) -> Redirect:
+async def add_own_photos(ctx: Context, form: PhotosForm, files: ReceivedFiles) -> Redirect:
     """Add the photos of a date, replacing the photos of the same sides, and offer the form for missing ones."""
     day = form["createdAt"]
     require_past_date(ctx, "createdAt", day)

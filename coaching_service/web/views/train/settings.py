@@ -15,7 +15,6 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.lifecycle.export import own as own_export
 from coaching_service.people.customers.own_models import OwnDetails, OwnRecord
-from coaching_service.people.customers.schemas import NoFormFields
 from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.web.pages import Pages, Redirect
@@ -84,12 +83,11 @@ async def own_picture(ctx: Context) -> Download:
 @pages.post(
     "/profile/photo",
     access=customer(),
-    form=MultipartBody("profilePhotoFile", IMAGE_TYPES, NoFormFields()),
+    form=MultipartBody("profilePhotoFile", IMAGE_TYPES),
     on=own_profile_page,
 )
-async def set_own_photo(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
+async def set_own_photo(ctx: Context, file: StoredFile) -> Redirect:
     """Set or replace the profile photo."""
-    del form
     await own_profile.set_profile_photo(ctx, file)
     return Redirect(_PROFILE, "Photo saved.")
 

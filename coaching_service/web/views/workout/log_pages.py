@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from coaching_service.core.auth.access import require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Identifier, Input, ListOf, Number
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import (
     ITEM_LOG,
@@ -26,8 +26,8 @@ from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
-from coaching_service.web.views.form_answers import AnswersForm, answer_requests, recorded_answers
+from coaching_service.web.views.far_values import Confirmation, ValuesForm, require_confirmed_rows
+from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, Handler, WorkoutOwnerPages
@@ -37,32 +37,15 @@ _LOG = f"{ITEM}/log"
 _MAX_ROWS = 300
 
 
-class _MetricValueRow(Input):
-    metricId = Identifier(required=True)
-    value = Number(minimum=-1e12, allow_none=True, load_default=None)
-
-
-class _MetricsForm(TaskItemLog, ConfirmedValues):
-    values = ListOf(fields.Nested(_MetricValueRow), load_default=list)
-
-
-class _ExerciseForm(ExerciseItemLog, ConfirmedValues):
-    """The sets of an exercise."""
-
-
-class _CircuitForm(CircuitItemLog, ConfirmedValues):
-    """The sets of a circuit."""
-
-
 def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the pages on which a coach logs a client's results."""
     _declare_session_page(owner_pages)
     page = _declare_log_page(owner_pages)
-    _declare_log_form(owner_pages, page, "exercise", _ExerciseForm())
-    _declare_log_form(owner_pages, page, "circuit", _CircuitForm())
+    _declare_log_form(owner_pages, page, "exercise", input_of(Confirmation, ExerciseItemLog)())
+    _declare_log_form(owner_pages, page, "circuit", input_of(Confirmation, CircuitItemLog)())
     _declare_log_form(owner_pages, page, "task", TaskItemLog())
-    _declare_log_form(owner_pages, page, "metrics", _MetricsForm())
-    _declare_log_form(owner_pages, page, "form", AnswersForm())
+    _declare_log_form(owner_pages, page, "metrics", input_of(ValuesForm, TaskItemLog)())
+    _declare_log_form(owner_pages, page, "form", ANSWERS_FORM)
 
 
 def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
@@ -151,7 +134,7 @@ def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, 
         if (area := items.LOG_AREAS.get(name.upper())) is not None:
             require_permission(ctx.caller, area.VIEW)
         if "values" in form:
-            await require_confirmed_rows(ctx, owner_id, block_id, form)
+            await require_confirmed_rows(ctx, owner_id, block_id, cast("ValuesForm", form))
         if "customerSets" in form:
             block = await workouts.get(ctx, owner_pages.owner_type(owner_id), block_id)
             known = loads_of_item(block["items"][items.find_index(block["items"], witem_id)])
@@ -176,7 +159,7 @@ def _log_request(form: Mapping[str, Any]) -> Document:
             if row["value"] is not None
         ]
     if "answers" in form:
-        request["answers"] = answer_requests(form["answers"])
+        request["answers"] = answer_requests(cast("FormAnswers", form))
     return request
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
@@ -27,9 +27,9 @@ from coaching_service.web.views.train.workout.times import measure_minutes
 
 
 @pages.post(f"{WORKOUT}/finish", access=customer(), form=WorkoutBlockLog(), on=workout_page)
-async def finish_workout(ctx: Context, wblock_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def finish_workout(ctx: Context, wblock_id: ObjectId, form: BlockLog) -> Redirect:
     """Save how long and how hard the workout was; without a duration, the time from the first to the last set."""
-    log = cast("BlockLog", {"feeling": None, **form})
+    log: BlockLog = {"feeling": None, **form}
     if log["durationMinutes"] is None:
         log["durationMinutes"] = measure_minutes(await logs.get_own_block(ctx, wblock_id))
     await logs.log_block(ctx, ctx.caller.id, wblock_id, log)

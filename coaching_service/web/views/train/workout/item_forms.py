@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
-
-from marshmallow import fields
+from typing import Annotated, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Identifier, Input, ListOf, Number, Text
+from coaching_service.core.validation import TEXT_LENGTH, Text
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip
+from coaching_service.training.workouts.items.models import MetricValue, Skip
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import ConfirmedValues, require_confirmed_rows
+from coaching_service.web.views.far_values import ValuesForm, require_confirmed_rows
 from coaching_service.web.views.train.sessions import item_path
 from coaching_service.web.views.train.workout.page import ITEM, pages, workout_page
 
@@ -23,18 +22,9 @@ class _CompletionForm(TypedDict):
     isCompleted: bool
 
 
-class _CommentForm(Input):
-    comment = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    pain = Text(max_length=PAIN_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-
-
-class _ValueRow(Input):
-    metricId = Identifier(required=True)
-    value = Number(minimum=-1e12, allow_none=True, load_default=None)
-
-
-class _ValuesForm(ConfirmedValues):
-    values = ListOf(fields.Nested(_ValueRow), load_default=list)
+class _CommentForm(TypedDict):
+    comment: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+    pain: Annotated[str | None, Text(max_length=PAIN_LENGTH, allow_blank=True)]
 
 
 @pages.post(f"{ITEM}/completion", access=customer(), form=_CompletionForm, on=workout_page)
@@ -43,23 +33,25 @@ async def log_completion(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, 
     return await change_item(ctx, wblock_id, witem_id, {"isCompleted": form["isCompleted"]})
 
 
-@pages.post(f"{ITEM}/comment", access=customer(), form=_CommentForm(), on=workout_page)
-async def log_comment(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(f"{ITEM}/comment", access=customer(), form=_CommentForm, on=workout_page)
+async def log_comment(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _CommentForm) -> Redirect:
     """Save what the client says about an item, and where it hurt."""
     given: LogFields = {"comment": form["comment"] or None, "pain": form["pain"] or None}
     return await change_item(ctx, wblock_id, witem_id, given, "Saved. Your coach can read it.")
 
 
-@pages.post(f"{ITEM}/metrics", access=customer(), form=_ValuesForm(), on=workout_page)
-async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(f"{ITEM}/metrics", access=customer(), form=ValuesForm, on=workout_page)
+async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: ValuesForm) -> Redirect:
     """Record measurements; the item is done when at least one is given."""
     await require_confirmed_rows(ctx, ctx.caller.id, wblock_id, form)
-    values = [row for row in form["values"] if row["value"] is not None]
+    values: list[MetricValue] = [
+        {"metricId": row["metricId"], "value": row["value"]} for row in form["values"] if row["value"] is not None
+    ]
     return await change_item(ctx, wblock_id, witem_id, {"values": values, "isCompleted": bool(values)}, "Saved.")
 
 
 @pages.post(f"{ITEM}/skip", access=customer(), form=NewSkip(), on=workout_page)
-async def skip_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def skip_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: Skip) -> Redirect:
     """Skip an item, for a reason if there is one."""
     return await change_item(ctx, wblock_id, witem_id, {"skipped": {"reason": form["reason"] or None}}, "Skipped.")
 

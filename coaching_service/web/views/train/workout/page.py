@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import Any, Literal
 
 from aiohttp import web
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Choice
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs.schemas import LoggedTime, SetLog
@@ -20,6 +21,7 @@ from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.sessions import is_session, workout_path
 from coaching_service.web.views.train.shown_loads import show_records
@@ -37,12 +39,14 @@ _SHOWN = frozenset({"index", "round", "exerciseId", "isCompleted", "loggedAt", *
 pages = Pages("/train")
 
 
-class _SetForm(SetLog):
-    """A set; without a script that states it, the time is now. `loadUnit` is the unit of the page with the form."""
+class _TimedSet(SetLog):
+    loggedAt = LoggedTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
 
-    loadUnit = Choice("kg", "lb", load_default=None)
-    confirmed = Boolean(load_default=False)
-    loggedAt = LoggedTime(allow_none=True, load_default=None)
+
+class _SetForm(CustomerSet, Confirmation):
+    """A set; `loadUnit` is the unit of the page with the form."""
+
+    loadUnit: Literal["kg", "lb"] | None
 
 
 @pages.get(WORKOUT, access=customer(), template="train/workout/workout.html", with_request=True)
@@ -74,14 +78,15 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     }
 
 
-@pages.post(f"{ITEM}/sets", access=customer(), form=_SetForm(), on=workout_page, idempotent=True)
-async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post(f"{ITEM}/sets", access=customer(), form=input_of(_SetForm, _TimedSet)(), on=workout_page, idempotent=True)
+async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm) -> Redirect:
     """Log one set, or take it back."""
-    left_out = {"loadUnit", "confirmed"} if form["loggedAt"] is not None else {"loadUnit", "confirmed", "loggedAt"}
-    done = cast("CustomerSet", {name: value for name, value in form.items() if name not in left_out})
+    done = take(CustomerSet, form)
     unit = form["loadUnit"] or ctx.caller.load_unit
-    if form["loggedAt"] is None and done["isCompleted"]:  # a script has asked before it stored the set on the device
-        await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
+    if done.get("loggedAt") is None:
+        del done["loggedAt"]
+        if done["isCompleted"]:  # a script has asked before it stored the set on the device
+            await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
     if done["load"] is not None:
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
     block, records = await own_workouts.log_set(ctx, wblock_id, witem_id, done)
@@ -98,7 +103,7 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: d
 
 
 async def _require_confirmed_load(
-    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any], unit: str
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm, unit: str
 ) -> None:
     """Raise InvalidFields if the load of a set is unusual and not confirmed."""
     block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)

@@ -50,7 +50,7 @@ async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
 
 
 @pages.post(f"{ITEM}/swap", access=customer(), form=NewSwap(), on=swap_page)
-async def swap_exercise(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def swap_exercise(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: Swap) -> Redirect:
     """Do another exercise in place of the planned one."""
     swap: Swap = {"exerciseId": form["exerciseId"], "reason": form["reason"] or None}
     return await change_item(ctx, wblock_id, witem_id, {"swappedFor": swap}, "Exercise swapped.")
