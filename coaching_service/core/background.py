@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 
 @asynccontextmanager
@@ -27,7 +28,7 @@ async def running_in_background(
             await task
 
 
-def retrieve_failure(task: asyncio.Future[None]) -> None:
+def retrieve_failure(task: asyncio.Future[Any]) -> None:
     """Retrieve the exception of a task that may have no caller any more, so that it is not logged as forgotten."""
     if not task.cancelled():
         task.exception()

@@ -115,8 +115,8 @@ class Unauthorized(ServiceError):
 
     status, reason = 401, "Unauthorized"
 
-    def __init__(self, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__("Unauthorized", headers)
+    def __init__(self) -> None:
+        super().__init__("Unauthorized")
 
     def body(self) -> ErrorBody:
         """Return the specification's shape, without `error`."""

@@ -22,8 +22,8 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from coaching_service.core.changes.numbering.store import LEASE
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.leases import LEASE
 from tests.reliability.deployment import Deployment, Node, deployed
 from tests.reliability.replica_set import ReplicaSet
 from tests.support.client import CoachClient

@@ -257,13 +257,11 @@ class ReadableCollection(Generic[D]):
         stages = [in_order, added, in_order, *([{"$project": shown}] if shown else [])]
         return await self.aggregate(ctx, where, *stages, hint=hint)
 
-    async def stream(
-        self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None, batch: int = 200
-    ) -> AsyncIterator[D]:
+    async def stream(self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None) -> AsyncIterator[D]:
         """Iterate over the documents that match `where`, in bounded memory."""
         cursor = (
             self._in(ctx)
-            .find(self.read_filter(ctx, where), self.projection(None), batch_size=batch, session=ctx.session)
+            .find(self.read_filter(ctx, where), self.projection(None), batch_size=200, session=ctx.session)
             .sort(order_by(sort))
         )
         async for document in cursor.hint(hint) if hint else cursor:

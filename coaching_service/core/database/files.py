@@ -31,6 +31,7 @@ from coaching_service.core.media import StorageQuota
 
 CHUNK_BYTES = 255 * 1024
 ABANDONED_AFTER = timedelta(hours=1)
+_BATCH = 500
 
 files = Documents[Document](
     "fs.files",
@@ -234,16 +235,16 @@ async def count_stored_bytes(services: Services) -> int:
 
 
 async def iterate_abandoned(
-    services: Services, batch: int = 500, older_than: timedelta = ABANDONED_AFTER
+    services: Services, older_than: timedelta = ABANDONED_AFTER
 ) -> AsyncIterator[list[ObjectId]]:
     """Iterate over the identifiers of files that have been pending for over an hour, in batches."""
     where = {"pending": True, "uploadDate": {"$lt": now() - older_than}}
-    async for ids in _batches(files.across_companies(services).find(where, {"_id": 1}, batch_size=batch), batch):
+    async for ids in _batches(files.across_companies(services).find(where, {"_id": 1}, batch_size=_BATCH)):
         yield ids
 
 
 async def iterate_chunks_without_file(
-    services: Services, batch: int = 500, older_than: timedelta = ABANDONED_AFTER
+    services: Services, older_than: timedelta = ABANDONED_AFTER
 ) -> AsyncIterator[list[ObjectId]]:
     """Iterate over identifiers older than an hour that have chunks and no file, in batches."""
     cursor = chunks.across_companies(services).aggregate(
@@ -258,7 +259,7 @@ async def iterate_chunks_without_file(
         hint="files_id_n",
         allowDiskUse=True,
     )
-    async for ids in _batches(cursor, batch):
+    async for ids in _batches(cursor):
         yield ids
 
 
@@ -269,11 +270,11 @@ async def count_bytes(services: Services, ids: Sequence[ObjectId]) -> int:
     return sum([int(each["bytes"]) async for each in cursor])
 
 
-async def _batches(documents: AsyncIterator[Document], size: int) -> AsyncIterator[list[ObjectId]]:
+async def _batches(documents: AsyncIterator[Document]) -> AsyncIterator[list[ObjectId]]:
     batch: list[ObjectId] = []
     async for document in documents:
         batch.append(document["_id"])
-        if len(batch) == size:
+        if len(batch) == _BATCH:
             yield batch
             batch = []
     if batch:

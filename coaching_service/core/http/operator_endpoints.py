@@ -35,6 +35,11 @@ _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
+_DOCS_FILES = {
+    "docs.css": "text/css; charset=utf-8",
+    "docs.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml; charset=utf-8",
+}
 _PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
 
 
@@ -55,9 +60,7 @@ class OperatorEndpoints:
             web.get("/readyz", self.readyz),
             web.get("/swagger-json", self.swagger_json),
             web.get("/docs", self.docs),
-            web.get("/docs/docs.css", self.docs_style),
-            web.get("/docs/docs.js", self.docs_script),
-            web.get("/docs/icon.svg", self.docs_icon),
+            *(web.get(f"/docs/{name}", partial(self.docs_file, name)) for name in _DOCS_FILES),
             *(
                 web.get(f"{guides_pages.PATH}/{guide.name}", partial(self.docs_guide, guide))
                 for guide in guides_pages.list_guides()
@@ -156,14 +159,6 @@ class OperatorEndpoints:
             content = self._guides[guide.name] = StaticContent(guides_pages.render_guide(guide), _HTML)
         return content.respond(request, _PAGE_HEADERS)
 
-    async def docs_style(self, request: web.Request) -> web.Response:
-        """Return the stylesheet of these pages."""
-        return StaticContent(docs_page.page_file("docs.css"), "text/css; charset=utf-8").respond(request)
-
-    async def docs_script(self, request: web.Request) -> web.Response:
-        """Return the filter of that page."""
-        return StaticContent(docs_page.page_file("docs.js"), "text/javascript; charset=utf-8").respond(request)
-
-    async def docs_icon(self, _: web.Request) -> web.Response:
-        """Return the icon of that page."""
-        return web.Response(text=docs_page.page_file("icon.svg"), content_type="image/svg+xml")
+    async def docs_file(self, name: str, request: web.Request) -> web.Response:
+        """Return the stylesheet, the filter or the icon of these pages."""
+        return StaticContent(docs_page.page_file(name), _DOCS_FILES[name]).respond(request)

@@ -187,11 +187,6 @@ def active_customer_stage(ctx: Context) -> PipelineStage:
 exists = store.exists
 
 
-async def list_assigned_ids(ctx: Context) -> list[ObjectId]:
-    """Return the identifiers of the caller's own clients, archived or not."""
-    return await store.find_ids_of_trainer(ctx, ctx.caller.id)
-
-
 has_any = store.has_any
 
 

@@ -129,18 +129,12 @@ async def _add_to_day(
 
 
 async def apply_named(
-    ctx: Context,
-    template_name: str,
-    owner: ScheduleOwner,
-    day: str | int,
-    *,
-    name: str = "",
-    on_conflict: OnConflict = "add",
+    ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, *, name: str = ""
 ) -> Block:
     """Add the template with a name, in any case, to a date of a client or a day of a program, and return the new block.
 
     `name` replaces the name. Raises Forbidden and NotFound for the owner, InvalidFields for `template` if no or more
-    than one template has the name, and Conflict as `apply`.
+    than one template has the name.
     """
     await owner.require_access(ctx)
     named = await store.find_named(ctx, template_name)
@@ -149,7 +143,7 @@ async def apply_named(
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
     plan: BlockPlan = {**plan_of(named[0], named[0]["items"]), "name": name or named[0]["name"]}
-    return await _add_to_day(ctx, owner, plan, day, on_conflict)
+    return await _add_to_day(ctx, owner, plan, day, "add")
 
 
 async def _present_one(ctx: Context, template: WorkoutTemplate | None) -> WorkoutTemplate:

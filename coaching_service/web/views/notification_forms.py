@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
-from coaching_service.people.notification_settings.models import SETTINGS_INPUT, SomeSettings
+from coaching_service.people.notification_settings.models import SETTINGS_INPUT, NotificationSettings, SomeSettings
 from coaching_service.people.own_user import service as own_user
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
@@ -69,7 +69,7 @@ async def read_settings(ctx: Context, kinds: tuple[KindOfNotification, ...]) -> 
 
 async def save_settings(ctx: Context, form: SomeSettings, path: str) -> Redirect:
     """Change the settings of the caller."""
-    await own_user.update(ctx, {"notifications": form})
+    await own_user.update(ctx, {"notifications": cast("NotificationSettings", form)})
     return Redirect(path, "Changes saved.")
 
 

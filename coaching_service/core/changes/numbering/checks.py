@@ -10,7 +10,7 @@ from datetime import timedelta
 from coaching_service.core.changes.numbering import inspection
 from coaching_service.core.changes.numbering.models import NumberedChange
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 
@@ -65,7 +65,7 @@ async def _iterate_unnamed_ids(services: Services) -> AsyncIterator[ObjectId]:
 async def rebuild_batches(services: Services) -> None:
     """Store the batches of companies again if some of them leave out changes."""
     for company_id in {change["companyId"] async for change in _iterate_unnamed(services)}:
-        await inspection.rebuild_batches(services, company_id)
+        await inspection.rebuild_batches(Context(services), company_id)
 
 
 async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:

@@ -44,14 +44,12 @@ async def iterate_batches(services: Services) -> AsyncGenerator[tuple[ObjectId, 
         yield batch["companyId"], batch["changes"]["lastSeq"], batch["changes"]["_id"]
 
 
-async def rebuild_batches(services: Services, company_id: ObjectId) -> None:
-    """Replace the batches of a company by new ones that name its changes of the last 31 days."""
-    await _rebuild_batches(Context(services), company_id)
-
-
 @transactional
-async def _rebuild_batches(tx: Context, company_id: ObjectId) -> None:
-    """Later batches, numbered meanwhile, stay as they are."""
+async def rebuild_batches(tx: Context, company_id: ObjectId) -> None:
+    """Replace the batches of a company by new ones that name its changes of the last 31 days.
+
+    Later batches, numbered meanwhile, stay as they are.
+    """
     stored = tx.collection(batches.name)
     counter = await tx.collection(counters.name).find_one({"companyId": company_id}, session=tx.session)
     last = counter["lastSeq"] if counter else 0

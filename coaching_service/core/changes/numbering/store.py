@@ -69,7 +69,7 @@ async def acquire_lease(services: Services, holder: str) -> bool:
 
 
 async def is_leased(services: Services) -> bool:
-    """Return whether a process has the lease: the service runs."""
+    """Return whether a process has the lease: the service runs, or was killed less than ten seconds ago."""
     held = {"_id": _STATE_ID, "$expr": {"$gt": ["$expiresAt", "$$NOW"]}}
     return await _state.across_companies(services).find_one(held, {"_id": 1}) is not None
 
@@ -253,7 +253,9 @@ def new_batch(company_id: ObjectId, first: int) -> NumberBatch:
 
 def open_counter_stream(services: Services) -> AsyncIOMotorChangeStream[Any]:
     """Return the stream of the companies whose changes have been numbered, a context."""
-    return counters.across_companies(services).watch([{"$project": {"documentKey": 1}}], max_await_time_ms=_WAIT_MS)
+    pipeline, collection = [{"$project": {"documentKey": 1}}], counters.across_companies(services)
+    stream: AsyncIOMotorChangeStream[Any] = collection.watch(pipeline, max_await_time_ms=_WAIT_MS)
+    return stream
 
 
 async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId | None:

@@ -147,13 +147,13 @@ def minor_version(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-async def record_new_database(db: Database, steps: Sequence[Step] = STEPS) -> None:
+async def record_new_database(db: Database) -> None:
     """Record every step as applied if the database is empty: it has no documents of an older shape.
 
     Must be called before anything else is stored.
     """
     if not await db.list_collection_names():
-        for step in steps:
+        for step in STEPS:
             await _record(db, step)
 
 

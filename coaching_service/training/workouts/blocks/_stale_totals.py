@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.totals import summarize_block
@@ -16,15 +14,14 @@ _TOTALS = ("sets", "reps", "volumeLoad")
 _TOLERANCE = 0.01  # of sums in another order
 
 
-async def iterate_wrong(services: Services, where: Document, session: Any = None) -> AsyncIterator[ObjectId]:
-    """Iterate over the blocks of `where` whose totals are not the sums of their items."""
+async def iterate_wrong(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the blocks whose totals of sets, repetitions and volume are not the sums of their items."""
     differences = [
         {"$abs": {"$subtract": [{"$sum": f"$items.tally.{name}"}, {"$ifNull": [f"$done.{name}", 0]}]}}
         for name in _TOTALS
     ]
     condition = {"$expr": {"$gt": [{"$max": differences}, _TOLERANCE]}}
-    cursor = blocks.across_companies(services).find({**where, **condition}, {"_id": 1}, session=session)
-    async for block in cursor:
+    async for block in blocks.across_companies(services).find(condition, {"_id": 1}):
         yield block["_id"]
 
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.context import Services
-from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.blocks import _stale_totals as totals_store
-
-
-def iterate_wrong(services: Services) -> AsyncIterator[ObjectId]:
-    """Iterate over the blocks whose stored totals of sets, repetitions and volume differ from their items."""
-    return totals_store.iterate_wrong(services, {})
+from coaching_service.training.workouts.blocks._stale_totals import correct, iterate_wrong
 
 
 async def correct_totals(services: Services) -> None:
     """Compute the totals of these blocks again."""
     async for block_id in iterate_wrong(services):
-        await totals_store.correct(services, block_id)
+        await correct(services, block_id)
 
 
 CHECKS = (
