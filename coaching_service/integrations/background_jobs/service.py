@@ -99,11 +99,8 @@ async def get_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """Return a job of the company, or of a bulk operation. Raises what access.require and bulk_jobs.get raise."""
     if (job := await store.find_one(ctx, job_id)) is None:
         return await bulk_jobs.get(ctx, job_id)
-    await require_access(ctx, job_id, writes=False)
+    await access.require_access(ctx, job_id, writes=False)
     return job
-
-
-require_access = access.require_access
 
 
 async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
@@ -118,7 +115,7 @@ async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """End a job before its next step. Raises what `cancel`, access.require and bulk_jobs.cancel raise."""
     if await store.find_one(ctx, job_id) is None:
         return await bulk_jobs.cancel(ctx, job_id)
-    await require_access(ctx, job_id, writes=True)
+    await access.require_access(ctx, job_id, writes=True)
     return await cancel(ctx, job_id)
 
 

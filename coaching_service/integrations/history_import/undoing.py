@@ -15,6 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
+from coaching_service.integrations.background_jobs import access
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
@@ -61,7 +62,7 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     Raises NotFound, Forbidden, and Conflict for an import that has not ended, or that cannot be undone: an export of a
     company, a dry run, and one that has stored nothing.
     """
-    await background_jobs.require_access(ctx, job_id, writes=True)
+    await access.require_access(ctx, job_id, writes=True)
     job = await background_jobs.get_with_work(ctx, job_id)
     work = cast("ImportWork", job["work"])
     if job["kind"] != "import" or work["contentType"] == ZIP or "answers" not in work or work["isDryRun"]:
