@@ -16,9 +16,10 @@ import orjson
 
 from coaching_service.core.auth.secrets import SecretUnreadable
 from coaching_service.core.database import outcome
+from coaching_service.core.database.conflicts import AlreadyClaimed
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import AlreadyClaimed, Document, Documents
+from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction

@@ -62,7 +62,6 @@ DERIVED: dict[str, Write] = {
         ctx, {"_id": key["_id"]}, {"$set": {"name": "b"}}, ("name",)
     ),
     "set_derived_each": lambda ctx, key: keys.set_derived_each(ctx, [({"_id": key["_id"]}, {"$set": {"name": "b"}})]),
-    "increment": lambda ctx, key: keys.increment(ctx, {"_id": key["_id"]}, {"uses": 1}),
     "increment_each": lambda ctx, key: keys.increment_each(ctx, [({"_id": key["_id"]}, {"uses": 1})] * 2),
 }
 NOT_CACHED = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast, get_args
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast, get_args
 
 from pymongo import ReturnDocument, UpdateOne
 from pymongo.errors import BulkWriteError, OperationFailure
@@ -31,7 +30,7 @@ from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.field_changes import touched_paths
 from coaching_service.core.database.recording import ChangeRecorder
-from coaching_service.core.database.transactions import in_transaction
+from coaching_service.core.database.transactions import in_transaction, recorded
 from coaching_service.core.database.update_operators import (
     appended_element,
     changed_parts,
@@ -41,38 +40,18 @@ from coaching_service.core.database.update_operators import (
 from coaching_service.core.ids import ObjectId
 
 __all__ = [
-    "AlreadyClaimed",
     "Document",
-    "DocumentExists",
     "Documents",
     "Filter",
     "Ownership",
     "PipelineStage",
     "declared_collections",
     "now",
-    "version_conflict",
 ]
 
 _REWRITES = 50
 _IMPORTED = ("createdAt", "updatedAt", "version")  # metadata of a document of an export, where it is data
 _UNRECORDED = ChangeRecorder()  # records nothing of collections without a history
-P = ParamSpec("P")
-S = TypeVar("S", bound="Documents[Any]")
-T = TypeVar("T")
-
-
-def _recorded(
-    write: Callable[Concatenate[S, Context, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[S, Context, P], Coroutine[Any, Any, T]]:
-    """Run a write in a transaction, its own or the caller's, if it is recorded or changes what processes cache."""
-
-    @wraps(write)
-    async def in_its_transaction(collection: S, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        if collection.needs_transaction(ctx):
-            return await in_transaction(ctx, lambda tx: write(collection, tx, *args, **kwargs))
-        return await write(collection, ctx, *args, **kwargs)
-
-    return in_its_transaction
 
 
 class Documents(ReadableCollection[D]):
@@ -157,7 +136,7 @@ class Documents(ReadableCollection[D]):
             await self._in(ctx).insert_many(stored, session=ctx.session)
         self._changes(ctx).add_created(self, stored)
 
-    @_recorded
+    @recorded
     async def restore_each(self, ctx: Context, updates: Sequence[tuple[Document, Document, Document]]) -> None:
         """Apply update operators to several documents in one round trip.
 
@@ -172,7 +151,7 @@ class Documents(ReadableCollection[D]):
             restored = {**after, "version": before["version"] + 1}
             self._changes(ctx).add_changed(self, before, restored, touched_paths(change))
 
-    @_recorded
+    @recorded
     async def update(
         self,
         ctx: Context,
@@ -219,7 +198,7 @@ class Documents(ReadableCollection[D]):
         names = {"_id", *(name.partition(".")[0] for name in fields)}
         return cast("D", {name: value for name, value in updated.items() if name in names})
 
-    @_recorded
+    @recorded
     async def rewrite(
         self, ctx: Context, where: Filter, mutate: Callable[[D], Mapping[str, Any]], *, version: int | None = None
     ) -> D | None:
@@ -243,7 +222,7 @@ class Documents(ReadableCollection[D]):
                 return updated
         raise version_conflict()
 
-    @_recorded
+    @recorded
     async def rewrite_each(self, ctx: Context, changes: Sequence[tuple[D, Mapping[str, Any]]]) -> list[D]:
         """Set fields of several documents in one round trip: (the document as it was read, its new fields) for each.
 
@@ -267,7 +246,7 @@ class Documents(ReadableCollection[D]):
             rewritten.append(cast("D", after))
         return rewritten
 
-    @_recorded
+    @recorded
     async def upsert(self, ctx: Context, where: Filter, fields: Mapping[str, Any]) -> D:
         """Set `fields` of the document that matches `where` (equalities only) and return it; created if missing."""
         condition, previous = self.write_filter(ctx, where), None
@@ -283,7 +262,7 @@ class Documents(ReadableCollection[D]):
         self._changes(ctx).add_upserted(self, previous, stored, list(fields))
         return self.without_private(stored)
 
-    @_recorded
+    @recorded
     async def upsert_many(self, ctx: Context, key: Sequence[str], documents: Sequence[Mapping[str, Any]]) -> list[D]:
         """Set the fields of several documents, each that with the same values of the fields `key`; created if missing.
 
@@ -320,7 +299,7 @@ class Documents(ReadableCollection[D]):
         stages = [{"$set": {**computed, "updatedAt": now(), "version": {"$add": ["$version", 1]}}}]
         return await self._update_matching(ctx, where, list(computed), stages)
 
-    @_recorded
+    @recorded
     async def _update_matching(
         self, ctx: Context, where: Filter, paths: list[str], change: Document | list[Document]
     ) -> int:
@@ -339,7 +318,7 @@ class Documents(ReadableCollection[D]):
                 ctx.changes.add_changed(self, previous[document["_id"]], document, paths)
         return result.modified_count
 
-    @_recorded
+    @recorded
     async def delete(self, ctx: Context, where: Filter) -> D | None:
         """Delete one document; returns what was deleted, or None."""
         removed: Document | None = await self._in_to_change(ctx).find_one_and_delete(
@@ -349,7 +328,7 @@ class Documents(ReadableCollection[D]):
             self._changes(ctx).add_deleted(self, [removed])
         return cast("D | None", removed)
 
-    @_recorded
+    @recorded
     async def delete_many(self, ctx: Context, where: Filter, *, recorded: bool = True) -> int:
         """Delete every document that matches `where`; returns how many. `recorded`: in the change log."""
         condition = self.write_filter(ctx, where)
@@ -390,10 +369,6 @@ class Documents(ReadableCollection[D]):
     async def increment_each(self, ctx: Context, counts: Sequence[tuple[Filter, Document]]) -> None:
         """Add counts to number fields of documents, in one round trip: (`where`, counts); created if missing."""
         await self.set_derived_each(ctx, [(where, {"$inc": each}) for where, each in counts], upsert=True)
-
-    async def increment(self, ctx: Context, where: Filter, counts: Document) -> None:
-        """`increment_each` for one document."""
-        await self.increment_each(ctx, [(where, counts)])
 
     async def set_derived_each(
         self, ctx: Context, writes: Sequence[tuple[Filter, Document | list[Document]]], *, upsert: bool = False

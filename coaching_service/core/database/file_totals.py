@@ -52,7 +52,7 @@ async def add(ctx: Context, files: int, size: int) -> None:
     Transactions of one company that count at the same time collide, and one of them is repeated. So none exceeds the
     quota together with another. Raises StorageQuotaExceeded.
     """
-    await _totals.increment(ctx, {"_id": ctx.company_id}, {"files": files, "bytes": size})
+    await _totals.increment_each(ctx, [({"_id": ctx.company_id}, {"files": files, "bytes": size})])
     if ctx.services.storage_quota != StorageQuota():
         stored = await _totals.find_one(ctx, {"_id": ctx.company_id})
         if stored is not None:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from motor.motor_asyncio import AsyncIOMotorClientSession
 from opentelemetry.trace import Span
@@ -60,6 +60,27 @@ def transactional(
     @wraps(function)
     async def in_its_transaction(ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await in_transaction(ctx, lambda tx: function(tx, *args, **kwargs))
+
+    return in_its_transaction
+
+
+class _Collection(Protocol):
+    def needs_transaction(self, ctx: Context) -> bool: ...
+
+
+C = TypeVar("C", bound=_Collection)
+
+
+def recorded(
+    write: Callable[Concatenate[C, Context, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[C, Context, P], Coroutine[Any, Any, T]]:
+    """Run a write in a transaction, its own or the caller's, if it is recorded or changes what processes cache."""
+
+    @wraps(write)
+    async def in_its_transaction(collection: C, ctx: Context, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if collection.needs_transaction(ctx):
+            return await in_transaction(ctx, lambda tx: write(collection, tx, *args, **kwargs))
+        return await write(collection, ctx, *args, **kwargs)
 
     return in_its_transaction
 

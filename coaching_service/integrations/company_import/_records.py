@@ -12,8 +12,9 @@ from typing import Any
 import orjson
 
 from coaching_service.core.database import files
+from coaching_service.core.database.conflicts import DocumentExists
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import DocumentExists, Documents
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.portable import Portable, file_holders
 from coaching_service.core.errors import InvalidFields

@@ -12,8 +12,9 @@ from coaching_service.core import audit, idempotency
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import Visibility
+from coaching_service.core.database.conflicts import AlreadyClaimed
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import AlreadyClaimed, Filter, now
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.recording import Approver
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound

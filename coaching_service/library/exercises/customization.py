@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from coaching_service.core.database import files
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database import file_totals
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.file_totals import StorageUsage
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound

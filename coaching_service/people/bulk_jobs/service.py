@@ -10,8 +10,8 @@ from typing import Any
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import Access, check_access, find_denial
 from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.conflicts import AlreadyClaimed
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import AlreadyClaimed
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, ServiceError, Unavailable
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused

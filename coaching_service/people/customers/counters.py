@@ -53,7 +53,7 @@ async def count_changed(ctx: Context, before: Sequence[CustomerRoleData], after:
     archived = _count_archived(after) - _count_archived(before)
     active = len(after) - len(before) - archived
     if active or archived:
-        await _counts.increment(ctx, {"slot": slot}, {"active": active, "archived": archived})
+        await _counts.increment_each(ctx, [({"slot": slot}, {"active": active, "archived": archived})])
     members = _group_totals.count_members(after)
     members.subtract(_group_totals.count_members(before))
     await _group_totals.add(ctx, slot, members)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, cast
 
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter, PipelineStage, now, version_conflict
+from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import (

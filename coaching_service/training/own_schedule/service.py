@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, Literal
 
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, Forbidden, invalid_field
 from coaching_service.core.ids import ObjectId

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter, version_conflict
+from coaching_service.core.database.documents import Filter
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict
 from coaching_service.core.external_identity import find_differences, stored_fields

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, cast
 
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import PipelineStage, version_conflict
+from coaching_service.core.database.documents import PipelineStage
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import cast
 
+from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import version_conflict
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
