@@ -13,7 +13,7 @@ import click
 import structlog
 import uvloop
 
-from coaching_service import logs, runtime
+from coaching_service import logs, runtime, serving
 from coaching_service.command_line.options import existing_folder, service_settings_with
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import Services
@@ -27,8 +27,8 @@ log = structlog.get_logger("coaching_service")
 
 def serve_alone(settings: Settings, sockets: Sockets, *, with_demo: bool) -> None:
     """Run the service in this process until it is stopped. Raises SettingsError, DatabaseUnavailable, OSError."""
-    with sockets, runtime.open_database(settings, runtime.stop_without_database) as opened:
-        uvloop.run(runtime.serve(opened, sockets, _completion(settings, with_demo=with_demo)))
+    with sockets, runtime.open_database(settings, serving.stop_without_database) as opened:
+        uvloop.run(serving.serve(opened, sockets, _completion(settings, with_demo=with_demo)))
 
 
 def work(worker_socket: int) -> None:
@@ -48,7 +48,7 @@ def work(worker_socket: int) -> None:
     if not instructions.listens_at_once:  # the service runs already
         on_ready = shared.publish if instructions.prepares else _do_nothing
     with Sockets(api, None if metrics is None else socket.socket(fileno=metrics)) as sockets:
-        uvloop.run(runtime.serve(opened, sockets, on_ready, supervisor))
+        uvloop.run(serving.serve(opened, sockets, on_ready, supervisor))
 
 
 async def _do_nothing(_: Services) -> None:

@@ -26,7 +26,7 @@ AIOHTTP_PACKAGES = (
     "web/",
     "authentication.py",
     "app.py",
-    "runtime.py",
+    "serving.py",
 )
 
 

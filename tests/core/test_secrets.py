@@ -16,7 +16,7 @@ import structlog
 from aiohttp.test_utils import TestServer
 from click.testing import CliRunner
 
-from coaching_service import features, logs, runtime
+from coaching_service import features, logs, preparation, runtime
 from coaching_service.__main__ import main
 from coaching_service.app import create_app
 from coaching_service.core.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
@@ -200,7 +200,7 @@ async def test_missing_master_key_is_named_by_its_fingerprint(coach: CoachClient
     [fingerprint] = services.vault.fingerprints
     with pytest.raises(SecretUnreadable, match=f"the master key {fingerprint}, which is not in SECRET_KEYS"):
         Vault([NEW]).open(services.vault.seal(b"secret", "x"), "x")
-    await runtime._report_unreadable_keys(other)
+    await preparation._report_unreadable_keys(other)
     assert f"{fingerprint}" in log.getvalue().decode()
     assert (await api_keys.count_unreadable(other))[fingerprint] > 0
     assert await api_keys.count_unreadable(services) == {}

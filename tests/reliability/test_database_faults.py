@@ -15,6 +15,7 @@ import pytest
 
 from coaching_service import runtime
 from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.serving import _FORCED_EXIT_SECONDS
 from coaching_service.settings import Settings
 from tests.application.test_command_line import type_in
 from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, stop
@@ -151,7 +152,7 @@ async def test_service_waits_for_a_database_that_is_away_and_stops_in_time(tmp_p
 
 def test_forced_exit_keeps_the_promised_time() -> None:
     """`SHUTDOWN_SECONDS` and 3 more, of which one is left for a busy machine."""
-    assert runtime._FORCED_EXIT_SECONDS <= 3 - 1
+    assert _FORCED_EXIT_SECONDS <= 3 - 1
 
 
 async def test_readiness_ends_before_the_port_closes(tmp_path: Path, settings: Settings) -> None:
