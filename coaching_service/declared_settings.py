@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -13,23 +13,20 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from coaching_service.core.database.backup.stores import BUCKET
 
 _MAX_DELAY_SECONDS = 604_800
-_RECIPIENT = re.compile(r"age1[0-9a-z]{58}")
-_ORIGIN = re.compile(r"https?://[^/\s?#@,]+")
+T = TypeVar("T", str, tuple[str, ...])
 
 
 def _matching(pattern: str, requirement: str) -> AfterValidator:
-    """Return a validator that accepts only text that matches `pattern`; its message is `requirement`."""
+    """Return a validator of a text, or of the texts of a list, that match `pattern`; its message is `requirement`."""
 
-    def validate(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise PydanticCustomError("pattern", "must be {requirement}", {"requirement": requirement})
-        return text
+    def validate(value: T) -> T:
+        texts, subject = ([value], "") if isinstance(value, str) else (value, "each ")
+        if not all(re.fullmatch(pattern, text) for text in texts):
+            context = {"subject": subject, "requirement": requirement}
+            raise PydanticCustomError("pattern", "{subject}must be {requirement}", context)
+        return value
 
     return AfterValidator(validate)
-
-
-def _without_trailing_slash(text: str) -> str:
-    return text.rstrip("/")
 
 
 def _split(value: object) -> object:
@@ -37,17 +34,8 @@ def _split(value: object) -> object:
     return tuple(item.strip() for item in value.split(",") if item.strip()) if isinstance(value, str) else value
 
 
-def _validate_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
-    stripped = tuple(origin.rstrip("/") for origin in origins)
-    if not all(_ORIGIN.fullmatch(origin) for origin in stripped):
-        raise PydanticCustomError("origin", "each must be like https://your.host")
-    return stripped
-
-
-def _validate_recipients(recipients: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(_RECIPIENT.fullmatch(each) for each in recipients):
-        raise PydanticCustomError("recipient", "each must be a public key of age, such as age1...")
-    return recipients
+def _without_trailing_slashes(origins: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(origin.rstrip("/") for origin in origins)
 
 
 def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
@@ -56,18 +44,18 @@ def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
     return delays
 
 
-def _lowercase(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
-
-
 Port = Annotated[int, Field(ge=1, le=65_535)]
 Size = Annotated[int, Field(ge=1, le=1 << 30)]
 HttpUrl = Annotated[
     str,
     _matching(r"https?://[^/\s?#@]+(/[^\s?#]*)?", "http:// or https:// and a host"),
-    AfterValidator(_without_trailing_slash),
+    AfterValidator(lambda text: text.rstrip("/")),
 ]
 Items = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Origins = Annotated[
+    Items, AfterValidator(_without_trailing_slashes), _matching(r"https?://[^/\s?#@,]+", "like https://your.host")
+]
+LOWERCASE = BeforeValidator(str.lower)
 
 
 class DeclaredSettings(BaseSettings):
@@ -128,7 +116,7 @@ class DeclaredSettings(BaseSettings):
         "`s3://bucket/prefix` with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and, outside of AWS, "
         "`AWS_ENDPOINT_URL`.",
     )
-    backup_recipients: Annotated[Items, AfterValidator(_validate_recipients)] = Field(
+    backup_recipients: Annotated[Items, _matching("age1[0-9a-z]{58}", "a public key of age, such as age1...")] = Field(
         default=(),
         description="Public keys of age, separated by commas, for which backups are encrypted. Required with a bucket. "
         "`coaching-service new-backup-key` makes one.",
@@ -253,10 +241,10 @@ class DeclaredSettings(BaseSettings):
         description="Number of your own proxies in front of the service; limits per network address then use the "
         "address they report in `X-Forwarded-For`.",
     )
-    mcp_origins: Annotated[Items, AfterValidator(_validate_origins)] = Field(
+    mcp_origins: Origins = Field(
         default=(), description="Origins, separated by commas, of other web pages that may call `/mcp` from a browser."
     )
-    cors_origins: Annotated[Items, AfterValidator(_validate_origins)] = Field(
+    cors_origins: Origins = Field(
         default=(),
         description="Origins, separated by commas, of other web pages that may call the REST interface from a browser, "
         "with a session and never with an API key.",
@@ -287,7 +275,7 @@ class DeclaredSettings(BaseSettings):
         default=None, description="Mail server. Unset: mail is written to files in `DATA_DIR/mail`."
     )
     smtp_port: Port = Field(default=587, description="Port of the mail server.")
-    smtp_encryption: Annotated[Literal["starttls", "tls", "none"], BeforeValidator(_lowercase)] = Field(
+    smtp_encryption: Annotated[Literal["starttls", "tls", "none"], LOWERCASE] = Field(
         default="starttls", description="Encryption of the connection to the mail server: `starttls`, `tls` or `none`."
     )
     smtp_username: str | None = Field(default=None, description="User name at the mail server.")
@@ -313,10 +301,10 @@ class DeclaredSettings(BaseSettings):
         description="For development: webhooks may be sent to addresses that are not public, such as `localhost`. "
         "Anyone with an account can then send requests into the network of the service.",
     )
-    log_format: Annotated[Literal["auto", "json", "console"], BeforeValidator(_lowercase)] = Field(
+    log_format: Annotated[Literal["auto", "json", "console"], LOWERCASE] = Field(
         default="auto", description="`json`, `console`, or `auto`: `console` on a terminal, otherwise `json`."
     )
-    log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], BeforeValidator(_lowercase)] = Field(
+    log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], LOWERCASE] = Field(
         default="info", description="`debug`, `info`, `warning`, `error` or `critical`."
     )
     shutdown_seconds: int = Field(
