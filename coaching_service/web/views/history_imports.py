@@ -13,6 +13,7 @@ from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
+from coaching_service.integrations.background_jobs import access
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import JobWork
 from coaching_service.integrations.company_import import checked_files
@@ -101,7 +102,7 @@ async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
 @pages.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), query=ExerciseSearch, template="imports/exercises.html")
 async def import_exercises_page(ctx: Context, job_id: ObjectId, query: ExerciseSearch) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
-    await background_jobs.require_access(ctx, job_id, writes=False)
+    await access.require_access(ctx, job_id, writes=False)
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 
 
@@ -112,7 +113,7 @@ async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
 
 
 async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:
-    await background_jobs.require_access(ctx, job_id, writes=False)
+    await access.require_access(ctx, job_id, writes=False)
     return await background_jobs.get_with_work(ctx, job_id)
 
 
