@@ -5,10 +5,12 @@ REST, MCP and the web application render errors by `code` and `details`; nothing
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NotRequired, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar
 
 from coaching_service.core.ids import ObjectId
+
+D = TypeVar("D", bound=Mapping[str, object])
 
 
 class FieldError(TypedDict):
@@ -181,6 +183,14 @@ class NotFound(ServiceError):
     def __init__(self, resource: str, message: str | None = None) -> None:
         code = f"{resource.upper().replace(' ', '_').replace('-', '_')}_NOT_FOUND"
         super().__init__(message or f"{resource[0].upper()}{resource[1:]} not found", code=code, resource=resource)
+
+
+def require_by_id(documents: Iterable[D], document_id: ObjectId, resource: str) -> D:
+    """Return the document with an identifier. Raises NotFound, with the kind of resource."""
+    for document in documents:
+        if document["_id"] == document_id:
+            return document
+    raise NotFound(resource)
 
 
 class RouteNotFound(ServiceError):

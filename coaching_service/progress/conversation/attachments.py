@@ -10,7 +10,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Forbidden, NotFound, invalid_field
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id
 from coaching_service.core.fields import take as take_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.downloads import Download
@@ -105,9 +105,7 @@ async def read(
         ctx, customers.get_visible(ctx, customer_id), store.find_message(ctx, customer_id, message_id)
     )
     attached: list[AttachedFile] = [] if message is None else message["attachments"]
-    file = next((each for each in attached if each["_id"] == attachment_id), None)
-    if file is None:
-        raise NotFound("attachment")
+    file = require_by_id(attached, attachment_id, "attachment")
     return await stored_files.open_file(ctx, (file["thumbnailId"] if small else None) or file["fileId"])
 
 

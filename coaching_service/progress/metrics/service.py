@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field, require_by_id
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
@@ -304,10 +304,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
 async def find_metric(ctx: Context, set_id: ObjectId, metric_id: ObjectId) -> Metric:
     """Return a metric that is or was in a set, deleted or not. Raises LegacyFailure and NotFound as `list_history`."""
     metric_set = await _load_set(ctx, set_id, include_deleted=True)
-    for metric in (*metric_set["metrics"], *metric_set["archivedMetrics"]):
-        if metric["_id"] == metric_id:
-            return metric
-    raise NotFound("metric")
+    return require_by_id((*metric_set["metrics"], *metric_set["archivedMetrics"]), metric_id, "metric")
 
 
 async def _load_set(ctx: Context, set_id: ObjectId, *, include_deleted: bool = False) -> MetricSetWithArchived:

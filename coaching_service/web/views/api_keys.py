@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date, next_midnight
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import invalid_field, require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
@@ -108,7 +108,4 @@ def _end_of_day(ctx: Context, day: str) -> datetime:
 
 
 async def _get_key(ctx: Context, key_id: ObjectId) -> ApiKey:
-    key = next((key for key in await api_keys.list_keys(ctx) if key["_id"] == key_id), None)
-    if key is None:
-        raise NotFound("API key")
-    return key
+    return require_by_id(await api_keys.list_keys(ctx), key_id, "API key")

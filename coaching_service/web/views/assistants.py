@@ -8,7 +8,7 @@ from coaching_service.core.auth.access import session_only
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import require_by_id
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Grant, Scope
@@ -59,7 +59,4 @@ async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> Redirect
 
 
 async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
-    for assistant in await assistants.list_assistants(ctx):
-        if assistant["_id"] == assistant_id:
-            return assistant
-    raise NotFound("assistant")
+    return require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")

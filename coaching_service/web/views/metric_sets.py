@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict, TypeVar
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.errors import BadRequest, require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
@@ -95,7 +94,7 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricNam
     """Rename a metric; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     metrics = _to_input(metric_set)
-    _find_metric(metrics, form["metricId"])["name"] = form["name"]
+    require_by_id(metrics, form["metricId"], "metric")["name"] = form["name"]
     await _save_metrics(ctx, metric_set, metrics)
     return Redirect(_set_path(metrics_set_id), "Metric renamed.")
 
@@ -108,7 +107,7 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricNam
 async def remove_metric_page(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> dict[str, Any]:
     """Confirmation of removing a metric from its set."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
-    return {"set": metric_set, "metric": _find_metric(metric_set["metrics"], metric_id)}
+    return {"set": metric_set, "metric": require_by_id(metric_set["metrics"], metric_id, "metric")}
 
 
 @pages.post("/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), on=remove_metric_page)
@@ -116,7 +115,7 @@ async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: Objec
     """Remove a metric from its set; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     metrics = _to_input(metric_set)
-    removed = _find_metric(metrics, metric_id)
+    removed = require_by_id(metrics, metric_id, "metric")
     if len(metrics) == 1:
         raise BadRequest("A set needs at least one metric: delete the set instead")
     await _save_metrics(ctx, metric_set, [metric for metric in metrics if metric is not removed])
@@ -133,13 +132,6 @@ def _to_input(metric_set: MetricSet) -> list[NewMetric]:
 
 async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMetric]) -> None:
     await metric_sets.update(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
-
-
-def _find_metric(metrics: Sequence[NamedMetric], metric_id: ObjectId) -> NamedMetric:
-    for metric in metrics:
-        if metric["_id"] == metric_id:
-            return metric
-    raise NotFound("metric")
 
 
 @pages.get("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")
