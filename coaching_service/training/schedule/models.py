@@ -30,8 +30,6 @@ from coaching_service.training.workouts.blocks.models import NewBlock, ScheduleC
 from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
 from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS
 
-MAX_REPEAT = 12
-
 # A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
 Day = str | int
 # What happens on a target day that has blocks: the new ones are added, the day is left out, or blocks of which nothing
@@ -171,21 +169,28 @@ _PROGRESSION = fields.Nested(input_of(SentProgression, _SomeChange, name="Progre
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-class _CopyOptions(TypedDict):
+class Repetition(TypedDict):
+    """How often days are copied."""
+
     repeat: Annotated[
         int,
-        Integer(minimum=1, maximum=MAX_REPEAT),
+        Integer(minimum=1, maximum=12),
         Default(1),
         Description(
             request="How many copies, one after another; copy k applies the progression k times.",
             argument="Copies, one after another.",
         ),
     ]
+
+
+class _CopyOptions(Repetition):
     progression: Annotated[Progression | None, _PROGRESSION, Description("How the sets of the copies change.")]
     onConflict: Annotated[OnConflict, on_conflict()]
 
 
-class _TargetDate(TypedDict):
+class TargetDate(TypedDict):
+    """The day of a client's calendar on which copies begin."""
+
     targetDate: Annotated[
         str,
         Date(),
@@ -193,7 +198,7 @@ class _TargetDate(TypedDict):
     ]
 
 
-class ScheduleCopy(DryRunField, Period, _TargetDate, _CopyOptions):
+class ScheduleCopy(DryRunField, Period, TargetDate, _CopyOptions):
     """The days of a calendar to copy, and the date on which the first copy begins."""
 
 

@@ -10,7 +10,6 @@ from coaching_service.core.fields import Default
 from coaching_service.core.validation import Integer, Number
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.training.schedule.models import (
-    MAX_REPEAT,
     CopiedSchedule,
     CopyRequest,
     Day,
@@ -18,6 +17,7 @@ from coaching_service.training.schedule.models import (
     OnConflict,
     Progression,
     ProgressionChanges,
+    Repetition,
     ScheduleResult,
     SetCountChange,
     on_conflict,
@@ -47,10 +47,9 @@ class ProgressionFields(TypedDict):
     setsChangeIn: Annotated[Literal["count", "percent"], Default("count")]
 
 
-class CopyOptions(ProgressionFields):
+class CopyOptions(Repetition, ProgressionFields):
     """How often days are copied, how the sets change, and what happens on target days that have workouts."""
 
-    repeat: Annotated[int, Integer(minimum=1, maximum=MAX_REPEAT), Default(1)]
     onConflict: ConflictChoice
 
 

@@ -17,7 +17,13 @@ from coaching_service.core.query import Period
 from coaching_service.core.validation import Date, Input
 from coaching_service.library.exercises import name_resolution
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import AdjustedSchedule, ChangedItems, ClearedSchedule, CopiedSchedule
+from coaching_service.training.schedule.models import (
+    AdjustedSchedule,
+    ChangedItems,
+    ClearedSchedule,
+    CopiedSchedule,
+    TargetDate,
+)
 from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.formatting import quantity
@@ -41,10 +47,8 @@ _EDIT = coach(CUSTOMERS.EDIT)
 _NAMED_CHANGES = 3
 
 
-class CopyForm(Period, CopyOptions):
+class CopyForm(Period, TargetDate, CopyOptions):
     """The days to copy, where, how often, and how the sets change."""
-
-    targetDate: Annotated[str, Date()]
 
 
 class AdjustForm(Period, ProgressionFields):
