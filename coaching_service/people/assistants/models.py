@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 from coaching_service.people.team.models import Coach
@@ -74,12 +74,12 @@ class StoredGrant(Grant):
     `requested`: the scopes of OAuth that the application asked for, as one text; absent in grants before scopes.
     """
 
-    requested: NotRequired[str]
-    code: AuthorizationCode
-    familyHash: NotRequired[str]
-    refresh: NotRequired[list[StoredRefreshToken]]
-    access: NotRequired[list[StoredAccessToken]]
-    expiresAt: datetime
+    requested: NotRequired[Annotated[str, Private]]
+    code: Annotated[AuthorizationCode, Private]
+    familyHash: NotRequired[Annotated[str, Private]]
+    refresh: NotRequired[Annotated[list[StoredRefreshToken], Private]]
+    access: NotRequired[Annotated[list[StoredAccessToken], Private]]
+    expiresAt: Annotated[datetime, Private]
 
 
 class GrantWithCoach(Grant):

@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, GrantWithCoach, StoredGrant
 from coaching_service.people.team import credentials
@@ -25,7 +26,7 @@ _MAX_TOKENS = 20
 grants = Documents[StoredGrant](
     "assistantGrants",
     (Index(("coachId", "createdAt")), Index(("createdAt", "_id"))),
-    private=("companyId", "requested", "code", "familyHash", "refresh", "access", "expiresAt"),
+    private=private_of(StoredGrant),
     secret=True,
     global_indexes=(
         Index(("code.hash",), unique=True),

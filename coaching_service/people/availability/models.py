@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Change, Default, Description, Label
+from coaching_service.core.fields import Change, Default, Description, Label, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Text
 
@@ -69,7 +69,7 @@ class StoredAvailability(Availability):
     `isResumed`: the client has returned from it, and what was planned has been moved or removed.
     """
 
-    isResumed: NotRequired[bool]
+    isResumed: NotRequired[Annotated[bool, Private]]
 
 
 AvailabilityChange: TypeAlias = Change[NewAvailability]

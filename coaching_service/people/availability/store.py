@@ -12,6 +12,7 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability.absences import LIMITED
 from coaching_service.people.availability.models import Availability, NewAvailability, StoredAvailability
@@ -45,7 +46,7 @@ def require_order(first: str, last: str | None) -> None:
 periods = Documents[Availability](
     "availability",
     (Index(("customerId", "from")),),
-    private=("companyId", "isResumed"),
+    private=private_of(StoredAvailability),
     client_field="customerId",
     history=History("availability", _event, event_fields=("kind", "from", "until")),
     transfer=Portable(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.recording import Interface
+from coaching_service.core.fields import Private
 from coaching_service.core.ids import ObjectId
 
 BulkJobKind = Literal["bulk", "undo"]
@@ -71,12 +72,12 @@ class StoredBulkJob(Stored):
     status: BulkJobStatus
     done: int
     total: int
-    coachId: ObjectId
-    batchId: ObjectId
-    changeId: NotRequired[ObjectId]
+    coachId: Annotated[ObjectId, Private]
+    batchId: Annotated[ObjectId, Private]
+    changeId: NotRequired[Annotated[ObjectId, Private]]
     result: dict[str, Any] | None
     errors: list[BulkJobError]
-    work: NotRequired[BulkWork]
+    work: NotRequired[Annotated[BulkWork, Private]]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.bulk_jobs.models import UNFINISHED, Outcome, StoredBulkJob
 
@@ -24,7 +25,7 @@ jobs = Documents[StoredBulkJob](
         Index(("coachId", "-createdAt")),
         Index(("changeId", "createdAt"), partial_filter=(("changeId", {"$exists": True}),)),
     ),
-    private=("companyId", "work", "coachId", "batchId", "changeId"),
+    private=private_of(StoredBulkJob),
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("work in progress"),
 )

@@ -9,7 +9,7 @@ from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial
+from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import FormVersion
@@ -197,24 +197,26 @@ class Customer(_Profile, StoredIdentity):
     unused first-access token; the derived figures are valid until `figuresUntil`, unless something has changed since
     `figuresChangedAt`; `attention` is absent until it is first computed with them; `scheduleChanges` is a counter that
     makes concurrent changes of one client's schedule conflict, and shows that the figures have become invalid while
-    they were computed; `notifications` and `language` are absent until the client changes them; `erasureRequestedAt` is
-    the time at which the client asked for the erasure of their data.
+    they were computed; `loadsIn` is the unit of the client's loads once they have been converted;
+    `notifications` and `language` are absent until the client changes them; `erasureRequestedAt` is the time at which
+    the client asked for the erasure of their data.
     """
 
     profilePhoto: ProfilePhoto | None
-    sortName: NotRequired[str]
-    sortSurname: NotRequired[str]
-    search: NotRequired[str]
-    suf: NotRequired[list[str]]
-    firstAccessHash: NotRequired[str]
-    figuresUntil: NotRequired[datetime]
-    figuresChangedAt: NotRequired[datetime]
-    attention: NotRequired[Attention]
-    scheduleChanges: NotRequired[int]
-    notifications: NotRequired[SomeSettings]
-    language: NotRequired[str | None]
-    loadUnit: NotRequired[Literal["kg", "lb"] | None]
-    erasureRequestedAt: NotRequired[datetime]
+    sortName: NotRequired[Annotated[str, Private]]
+    sortSurname: NotRequired[Annotated[str, Private]]
+    search: NotRequired[Annotated[str, Private]]
+    suf: NotRequired[Annotated[list[str], Private]]
+    firstAccessHash: NotRequired[Annotated[str, Private]]
+    figuresUntil: NotRequired[Annotated[datetime, Private]]
+    figuresChangedAt: NotRequired[Annotated[datetime, Private]]
+    attention: NotRequired[Annotated[Attention, Private]]
+    scheduleChanges: NotRequired[Annotated[int, Private]]
+    loadsIn: NotRequired[Annotated[str, Private]]
+    notifications: NotRequired[Annotated[SomeSettings, Private]]
+    language: NotRequired[Annotated[str | None, Private]]
+    loadUnit: NotRequired[Annotated[Literal["kg", "lb"] | None, Private]]
+    erasureRequestedAt: NotRequired[Annotated[datetime, Private]]
 
 
 class _Photo(TypedDict):

@@ -12,6 +12,7 @@ from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import BY_UPDATE
 from coaching_service.core.media import IMAGE_TYPES
@@ -92,22 +93,7 @@ customers = Documents[Customer](
         Index((ARCHIVED, *BY_UPDATE)),
         Index((ARCHIVED, "figuresChangedAt"), partial_filter=(("figuresChangedAt", {"$exists": True}),)),
     ),
-    private=(
-        "sortName",
-        "sortSurname",
-        "search",
-        "suf",
-        "firstAccessHash",
-        "scheduleChanges",
-        "figuresUntil",
-        "figuresChangedAt",
-        "loadsIn",
-        "attention",
-        "notifications",
-        "loadUnit",
-        "language",
-        "erasureRequestedAt",
-    ),
+    private=tuple(each for each in private_of(Customer) if each != "companyId"),
     client_field="_id",
     history=History(
         "customer",

@@ -11,6 +11,7 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notification_settings.models import NotificationSettings, SomeSettings
 from coaching_service.people.team.models import Coach, CoachSettings, CoachWithCompany
@@ -18,7 +19,7 @@ from coaching_service.people.team.models import Coach, CoachSettings, CoachWithC
 coaches = Documents[Coach](
     "coaches",
     (Index(("_id",)), Index(("role", "createdAt"))),
-    private=("companyId", "notifications"),
+    private=private_of(Coach),
     cross_company_reason="a session or the command line knows a coach before it knows the company",
     is_cached=True,
     placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),

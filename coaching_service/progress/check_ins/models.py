@@ -8,7 +8,7 @@ from typing import Annotated, NotRequired, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Returned, Stored
-from coaching_service.core.fields import Description
+from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Integer, Text
 from coaching_service.training.workouts.items import responses
@@ -85,12 +85,12 @@ class CheckIn(_Named, _Content, Recurrence, Returned):
 class CheckInContent(_Named, _Content, Recurrence):
     """A check-in of a client, named as its form, metric set or task when it was last scheduled.
 
-    Private: `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
+    `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
     time (UTC) at which the next date has to be scheduled (None: there is none).
     """
 
-    scheduledUntil: Annotated[str | None, Date()]
-    dueAt: datetime | None
+    scheduledUntil: Annotated[str | None, Date(), Private]
+    dueAt: Annotated[datetime | None, Private]
 
 
 class NewCheckInDocument(CheckInContent):
@@ -102,7 +102,7 @@ class NewCheckInDocument(CheckInContent):
 class StoredCheckIn(CheckInContent, Stored):
     """A stored check-in; `absentDates` (missing for none) are its dates without a block because of an absence."""
 
-    absentDates: NotRequired[list[str]]
+    absentDates: NotRequired[Annotated[list[str], Private]]
 
 
 class DueCheckIn(TypedDict):

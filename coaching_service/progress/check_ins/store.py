@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.fields import names_of
+from coaching_service.core.fields import names_of, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
 from coaching_service.progress.check_ins.models import CheckIn, DueCheckIn, NewCheckInDocument, StoredCheckIn
@@ -39,7 +39,7 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 check_ins = Documents[StoredCheckIn](
     "checkIns",
     (Index(("customerId", "_id")),),
-    private=("companyId", "scheduledUntil", "dueAt", "absentDates"),
+    private=private_of(StoredCheckIn),
     client_field="customerId",
     history=History("check_in", _event),
     global_indexes=(Index(("dueAt",)),),

@@ -72,7 +72,7 @@ class PendingAttachment(Stored):
 class StoredMessage(Stored):
     """A stored message; `text` is null once it is deleted.
 
-    `unreadBy` (private) is the side that has not read it; absent once it is read or deleted.
+    `unreadBy` is the side that has not read it; absent once it is read or deleted.
     """
 
     customerId: ObjectId
@@ -82,7 +82,7 @@ class StoredMessage(Stored):
     attachments: list[AttachedFile]
     editedAt: datetime | None
     readAt: datetime | None
-    unreadBy: NotRequired[Side]
+    unreadBy: NotRequired[Annotated[Side, Private]]
 
 
 class WaitingMessage(Stored):

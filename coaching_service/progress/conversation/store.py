@@ -13,6 +13,7 @@ from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, File
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.events import EventType
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
@@ -52,7 +53,7 @@ messages = Documents[StoredMessage](
         Index(("customerId", "about.wblockId", *MESSAGE_ORDER)),
         Index(("customerId", "unreadBy", "createdAt"), partial_filter=(("unreadBy", {"$exists": True}),)),
     ),
-    private=("companyId", "unreadBy"),
+    private=private_of(StoredMessage),
     client_field="customerId",
     history=History("message", _event, ("text",), undo="never"),
     transfer=Portable(

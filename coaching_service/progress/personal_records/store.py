@@ -10,6 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
+from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.record_types import RecordType
 from coaching_service.progress.personal_records.models import (
@@ -26,7 +27,7 @@ from coaching_service.training.workouts.sets.records import RecordKey
 records = Documents[StoredRecord](
     "personalRecords",
     (Index(("customerId", "exerciseId", "type", "-date", "_id")), Index(("customerId", "date"))),
-    private=("companyId", "customerId", "isImported"),
+    private=private_of(StoredRecord),
     client_field="customerId",
     history=History("personal_record", undo="derived"),
     transfer=Portable(
