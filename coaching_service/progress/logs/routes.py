@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period
 from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.progress.logs import service
-from coaching_service.progress.logs.schemas import ITEM_LOG, SetLog, WorkoutBlockLog
+from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import WorkItem
@@ -77,7 +77,7 @@ async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: Obje
 @own_routes.put(
     "/wblocks/{wblockId}/witems/{witemId}/sets",
     access=customer(),
-    body=SetLog(),
+    body=SET_LOG(),
     returns=item_response(),
     errors=(Conflict,),
     example=_SET_EXAMPLE,

@@ -4,120 +4,58 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.query import QueryTime
+from coaching_service.core.fields import Default, Description
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.schemas_by_type import ChangeByStoredType
 from coaching_service.core.validation import (
     TEXT_LENGTH,
     Boolean,
-    Choice,
-    Identifier,
     Input,
     Integer,
     ListOf,
-    Number,
     Text,
     Version,
 )
-from coaching_service.library.forms.models import AnswerValue
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS, SET_KINDS
+from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip
+from coaching_service.training.workouts.sets.models import CustomerSet, PerformedSet
 
 
-def _amount(maximum: float) -> Number:
-    return Number(minimum=0, maximum=maximum, allow_none=True, load_default=None)
+class _SentNumber(TypedDict):
+    index: NotRequired[
+        Annotated[
+            int,
+            Integer(minimum=1, maximum=1000),
+            Description("Number of the set from 1, in a circuit within exercise and round; default: its position."),
+        ]
+    ]
 
 
-class NewCustomerSet(Input):
-    """A set that the client did."""
-
-    index = Integer(
-        minimum=1,
-        maximum=1000,
-        metadata={
-            "description": "Number of the set from 1, in a circuit within exercise and round; default: its position."
-        },
-    )
-    reps = Integer(minimum=0, maximum=MAX_REPS, allow_none=True, load_default=None)
-    load = _amount(MAX_LOAD)  # type: ignore[assignment]  # marshmallow keeps its method of this name
-    seconds = _amount(MAX_SECONDS)
-    meters = _amount(MAX_METERS)
-    rpe = Number(minimum=1, maximum=10, allow_none=True, load_default=None)
-    rir = _amount(100)
-    isWarmup = Boolean(
-        metadata={"description": "A warm-up set: it counts in no figure. Default: as the set was logged, else false."}
-    )
-    setKind = Choice(
-        *SET_KINDS,
-        metadata={
-            "description": "`drop`: with less load, directly after the set before; `failure`: until no further "
-            "repetition was possible. Default: as the set was logged, else `normal`."
-        },
-    )
-    isCompleted = Boolean(load_default=True)
-
-
-class NewCircuitCustomerSet(NewCustomerSet):
+class NewCircuitCustomerSet(_SentNumber, PerformedSet):
     """A set of a circuit that the client did."""
 
-    exerciseId = Identifier(required=True)
-    round = Integer(minimum=1, maximum=1000, load_default=1)
+    exerciseId: ObjectId
+    round: Annotated[int, Integer(minimum=1, maximum=1000), Default(1)]
 
 
-class LoggedTime(QueryTime):
-    """A time in a body: ISO 8601, UTC unless it names an offset."""
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:  # type: ignore[override]  # text on the wire
-        if not isinstance(value, str):
-            raise self.make_error("invalid")
-        return super()._deserialize(value, attr, data)
-
-
-class SetLog(NewCustomerSet):
-    """One set that the client did."""
-
-    index = Integer(
-        minimum=1,
-        maximum=1000,
-        required=True,
-        metadata={"description": "Number of the set from 1, in a circuit within exercise and round."},
-    )
-    exerciseId = Identifier(
-        allow_none=True,
-        load_default=None,
-        metadata={
-            "description": "The exercise of the set, required in a circuit. Default: the one in `swappedFor`, else the "
-            "planned one."
-        },
-    )
-    round = Integer(
-        minimum=1,
-        maximum=1000,
-        allow_none=True,
-        load_default=None,
-        metadata={"description": "In a circuit: the round, from 1. Default: 1."},
-    )
-    loggedAt = LoggedTime(
-        metadata={
-            "description": "When the client did the set. The later one of the same set wins. A time "
-            "in the future counts as now. Default: now."
-        }
-    )
-
-
-class NewExerciseCustomerSet(NewCustomerSet):
+class NewExerciseCustomerSet(_SentNumber, PerformedSet):
     """A set of an exercise that the client did."""
 
-    exerciseId = Identifier(
-        allow_none=True,
-        metadata={"description": "The exercise of the set. Default: the one in `swappedFor`, else the planned one."},
-    )
+    exerciseId: NotRequired[
+        Annotated[
+            ObjectId | None,
+            Description("The exercise of the set. Default: the one in `swappedFor`, else the planned one."),
+        ]
+    ]
+
+
+SET_LOG = input_of(CustomerSet, name="SetLog", description="One set that the client did.")
 
 
 class CustomerSets(ListOf):
@@ -136,21 +74,9 @@ class CustomerSets(ListOf):
         return numbered
 
 
-PAIN_LENGTH, REASON_LENGTH = 5_000, 500
-_REASON = {"description": "The reason, in the client's words. Default: none."}
-
-
-class NewSkip(Input):
-    """Why the client skipped an item."""
-
-    reason = Text(max_length=REASON_LENGTH, allow_blank=True, allow_none=True, load_default=None, metadata=_REASON)
-
-
-class NewSwap(Input):
-    """The exercise that the client did in place of the planned one."""
-
-    exerciseId = Identifier(required=True)
-    reason = Text(max_length=REASON_LENGTH, allow_blank=True, allow_none=True, load_default=None, metadata=_REASON)
+PAIN_LENGTH = 5_000
+NewSkip = input_of(Skip, name="NewSkip", description="Why the client skipped an item.")
+NewSwap = input_of(SentSwap, name="NewSwap")
 
 
 class TaskItemLog(Input):
@@ -191,7 +117,7 @@ class ExerciseItemLog(TaskItemLog):
     """The log of an exercise."""
 
     customerSets = CustomerSets(
-        fields.Nested(NewExerciseCustomerSet), maximum=MAX_EXERCISE_SETS, allow_none=True, load_default=list
+        fields.Nested(input_of(NewExerciseCustomerSet)), maximum=MAX_EXERCISE_SETS, allow_none=True, load_default=list
     )
     swappedFor = fields.Nested(
         NewSwap,
@@ -207,28 +133,18 @@ class CircuitItemLog(TaskItemLog):
     """The log of a circuit."""
 
     customerSets = CustomerSets(
-        fields.Nested(NewCircuitCustomerSet), maximum=MAX_CIRCUIT_SETS, allow_none=True, load_default=list
+        fields.Nested(input_of(NewCircuitCustomerSet)), maximum=MAX_CIRCUIT_SETS, allow_none=True, load_default=list
     )
 
 
-class NewFormAnswer(Input):
-    """An answer to a question; null means no answer."""
-
-    questionId = Identifier(required=True)
-    value = AnswerValue(required=True)
+_ANSWER = input_of(FormAnswer, name="NewFormAnswer", description="An answer to a question; null means no answer.")
+_VALUE = input_of(MetricValue, name="NewMetricValue", description="The value of a metric.")
 
 
 class FormItemLog(TaskItemLog):
     """The log of a form: its answers."""
 
-    answers = ListOf(fields.Nested(NewFormAnswer), allow_none=True, load_default=list)
-
-
-class NewMetricValue(Input):
-    """The value of a metric."""
-
-    metricId = Identifier(required=True)
-    value = Number(minimum=-1e12, required=True)
+    answers = ListOf(fields.Nested(_ANSWER), allow_none=True, load_default=list)
 
 
 class MetricValues(ListOf):
@@ -244,7 +160,7 @@ class MetricValues(ListOf):
 class MetricsItemLog(TaskItemLog):
     """The log of a metric set: its values."""
 
-    values = MetricValues(fields.Nested(NewMetricValue), allow_none=True, load_default=list)
+    values = MetricValues(fields.Nested(_VALUE), allow_none=True, load_default=list)
 
 
 ITEM_LOG = ChangeByStoredType(

@@ -11,7 +11,7 @@ from marshmallow import fields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Label
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Integer, ListOf, Text
+from coaching_service.core.validation import TEXT_LENGTH, Integer, ListOf, Number, Text
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import AnswerValue, Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
@@ -20,12 +20,20 @@ from coaching_service.training.workouts.sets.models import CustomerSet, PlannedS
 from coaching_service.training.workouts.sets.schemas import PlannedSets
 from coaching_service.training.workouts.sets.totals_models import ItemTally
 
+REASON_LENGTH = 500
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 # The types that make a block a workout, and its day a workout day.
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
 _Note: TypeAlias = Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+_Reason: TypeAlias = Annotated[
+    str | None,
+    Text(max_length=REASON_LENGTH, allow_blank=True),
+    Description(
+        request="The reason, in the client's words. Default: none.", response="The reason; null if none was given."
+    ),
+]
 
 
 class PlannedCircuitExercise(TypedDict):
@@ -70,7 +78,7 @@ class FormAnswer(TypedDict):
     """An answer to a question."""
 
     questionId: ObjectId
-    value: Annotated[str | float | list[str] | None, AnswerValue()]
+    value: Annotated[str | float | list[str] | None, AnswerValue(required=True)]
 
 
 class PlannedMetrics(TypedDict):
@@ -93,7 +101,7 @@ class MetricValue(TypedDict):
     """A logged value of a metric."""
 
     metricId: ObjectId
-    value: float
+    value: Annotated[float, Number(minimum=-1e12)]
 
 
 class PlannedReminder(TypedDict):
@@ -115,14 +123,19 @@ class ReminderFields(PlannedReminder):
 class Skip(TypedDict):
     """Why a client skipped an item."""
 
-    reason: Annotated[str | None, Description("The reason; null if none was given.")]
+    reason: _Reason
 
 
-class Swap(TypedDict):
-    """The exercise that a client did in place of the planned one; `exercise` is added on read."""
+class SentSwap(TypedDict):
+    """The exercise that the client did in place of the planned one."""
 
     exerciseId: ObjectId
-    reason: str | None
+    reason: _Reason
+
+
+class Swap(SentSwap):
+    """The exercise that a client did in place of the planned one; `exercise` is added on read."""
+
     exercise: NotRequired[ExerciseName]
 
 

@@ -9,7 +9,9 @@ import orjson
 from marshmallow import ValidationError
 
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import take
+from coaching_service.core.validation import Integer, Number
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.inputs import ScheduledTime
@@ -20,7 +22,7 @@ from coaching_service.training.workouts.items.models import (
     WorkItem,
 )
 from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_REPS, MAX_SECONDS
+from coaching_service.training.workouts.sets.models import PerformedSet
 from coaching_service.training.workouts.sets.schemas import PlannedSets
 
 # What a stored item does not have, or what is computed again.
@@ -40,7 +42,7 @@ _ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
 _ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
 _PLANNED_SETS = PlannedSets(required=True)
 _SCHEDULED_TIME = ScheduledTime()
-_MAXIMA = {"reps": MAX_REPS, "load": MAX_LOAD, "seconds": MAX_SECONDS, "meters": MAX_METERS, "rpe": 10, "rir": 100}
+_MAXIMA = {name: each.maximum for name, each in checks_of(PerformedSet).items() if isinstance(each, Integer | Number)}
 
 
 def complete_block(block: dict[str, Any]) -> dict[str, Any]:

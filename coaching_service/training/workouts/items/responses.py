@@ -15,7 +15,9 @@ from coaching_service.training.workouts.sets.schemas import planned_set_response
 ExerciseSummary = output_of(
     ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise."
 )
-CustomerSet = output_of(sets.CustomerSet, description="A set as the client did it.")
+CustomerSet = output_of(
+    sets.CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round")
+)
 TaskFields = output_of(models.TaskFields)
 _SKIPPED = output_of(models.Skip, name="SkippedItem")
 _FORM = output_of(

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_ar
 
 from coaching_service.core.fields import UNSET, Default, Description, Optional
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import BodyTime
 from coaching_service.core.validation import Choice, Integer, Number, Text
 
 MAX_SETS = 100
@@ -15,6 +16,8 @@ MAX_PERCENT = 200
 SetType = Literal["reps_load", "reps", "time", "time_load", "distance", "distance_load"]
 SetKind = Literal["normal", "drop", "failure"]
 SET_KINDS: tuple[SetKind, ...] = get_args(SetKind)
+_WARMUP = "A warm-up set: it counts in no figure."
+_KIND = "`drop`: with less load, directly after the set before; `failure`: until no further repetition was possible."
 
 
 class ExactValue(TypedDict):
@@ -155,40 +158,72 @@ class PlannedSet(AnySet, PlannedReps, PlannedLoad, PlannedTime, PlannedDistance)
     variables: NotRequired[tuple[SetVariable, ...]]
 
 
-class CustomerSet(TypedDict):
-    """A set as the client did it; `round` is null outside circuits.
+class PerformedSet(TypedDict):
+    """What a client did in a set; sets stored before they had `isWarmup` and `setKind` get them on read."""
 
-    `exerciseId` is null where it is the exercise of the item: set in circuits, and in items with `swappedFor`.
-    `loggedAt` is the time (UTC) at which the client did it, of sets that are logged one by one. Sets stored before they
-    had `isWarmup` and `setKind` get them on read.
-    """
-
-    index: int
-    exerciseId: Annotated[
-        ObjectId | None, Description("The exercise of the set: in a circuit, and in an item with `swappedFor`.")
+    reps: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
+    load: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
+    seconds: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
+    meters: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    rpe: Annotated[float | None, Number(minimum=1, maximum=10)]
+    rir: Annotated[float | None, Number(minimum=0, maximum=100)]
+    isWarmup: NotRequired[
+        Annotated[
+            bool,
+            Description(
+                request=f"{_WARMUP} Default: as the set was logged, else false.",
+                response=_WARMUP,
+            ),
+        ]
     ]
-    round: Annotated[int | None, Description("In a circuit: the round of the set, from 1.")]
-    reps: int | None
-    load: float | None
-    seconds: float | None
-    meters: float | None
-    rpe: float | None
-    rir: float | None
-    isWarmup: NotRequired[Annotated[bool, Description("A warm-up set: it counts in no figure.")]]
     setKind: NotRequired[
         Annotated[
             SetKind,
             Description(
-                "`drop`: with less load, directly after the set before; `failure`: until no further repetition was "
-                "possible. Each counts as a set."
+                request=f"{_KIND} Default: as the set was logged, else `normal`.",
+                response=f"{_KIND} Each counts as a set.",
             ),
         ]
     ]
-    isCompleted: bool
+    isCompleted: Annotated[bool, Default(True)]
+
+
+class _Number(TypedDict):
+    index: Annotated[
+        int,
+        Integer(minimum=1, maximum=1000),
+        Description(request="Number of the set from 1, in a circuit within exercise and round."),
+    ]
+
+
+class CustomerSet(_Number, PerformedSet):
+    """A set as the client did it; `exerciseId` is set in circuits, and in items with `swappedFor`."""
+
+    exerciseId: Annotated[
+        ObjectId | None,
+        Description(
+            request="The exercise of the set, required in a circuit. Default: the one in `swappedFor`, else the "
+            "planned one.",
+            response="The exercise of the set: in a circuit, and in an item with `swappedFor`.",
+        ),
+    ]
+    round: Annotated[
+        int | None,
+        Integer(minimum=1, maximum=1000),
+        Description(
+            request="In a circuit: the round, from 1. Default: 1.",
+            response="In a circuit: the round of the set, from 1.",
+        ),
+    ]
     loggedAt: NotRequired[
         Annotated[
             datetime,
-            Description("When the client did the set. Only of sets that were logged one by one."),
+            BodyTime(),
+            Description(
+                request="When the client did the set. The later one of the same set wins. A time in the future counts "
+                "as now. Default: now.",
+                response="When the client did the set. Only of sets that were logged one by one.",
+            ),
             Optional,
         ]
     ]
