@@ -5,7 +5,6 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
 from coaching_service.core.media import CSV, XLSX
 from coaching_service.integrations.program_sheets import service
@@ -24,7 +23,7 @@ routes = Routes("/coach/programs", tag="Programs")
     multipart=MultipartBody(
         "file",
         (CSV, XLSX),
-        input_of(ProgramImportFields)(),
+        ProgramImportFields,
         size_limit="plan",
         file_required=True,
         text_bytes=200_000,

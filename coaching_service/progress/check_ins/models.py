@@ -37,7 +37,11 @@ class Recurrence(TypedDict):
             request=f"{_EVERY}.", response=f"{_EVERY}; null with `weekday`.", argument="Instead: every so many days."
         ),
     ]
-    startDate: Annotated[str, Date(), Description("The first date on which it can take place.")]
+    startDate: Annotated[
+        str,
+        Date(),
+        Description("The first date on which it can take place.", argument="First day. Default: the client's today."),
+    ]
     until: Annotated[
         str | None,
         Date(),

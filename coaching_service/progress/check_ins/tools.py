@@ -17,7 +17,7 @@ from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Date, Text
+from coaching_service.core.validation import Text
 from coaching_service.core.validation_messages import BEFORE_START, Message
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
@@ -41,7 +41,7 @@ class CheckInToSchedule(CustomerArgument):
     task = Text(**optional("Instead: a task, such as a daily habit."))
     weekday = argument_of(Recurrence, "weekday")
     everyDays = argument_of(Recurrence, "everyDays")
-    startDate = Date(**optional("First day. Default: the client's today."))
+    startDate = argument_of(Recurrence, "startDate", may_be_absent=True)
     until = argument_of(Recurrence, "until")
 
     @validates_schema(skip_on_field_errors=False)

@@ -13,9 +13,10 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import BodyTime
+from coaching_service.core.validation import Input
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.progress.logs import own_workouts
-from coaching_service.progress.logs.schemas import LoggedTime, SetLog
 from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block
@@ -39,8 +40,8 @@ _SHOWN = frozenset({"index", "round", "exerciseId", "isCompleted", "loggedAt", *
 pages = Pages("/train")
 
 
-class _TimedSet(SetLog):
-    loggedAt = LoggedTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
+class _Time(Input):
+    loggedAt = BodyTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
 
 
 class _SetForm(CustomerSet, Confirmation):
@@ -78,7 +79,7 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     }
 
 
-@pages.post(f"{ITEM}/sets", access=customer(), form=input_of(_SetForm, _TimedSet)(), on=workout_page, idempotent=True)
+@pages.post(f"{ITEM}/sets", access=customer(), form=input_of(_SetForm, _Time)(), on=workout_page, idempotent=True)
 async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm) -> Redirect:
     """Log one set, or take it back."""
     done = take(CustomerSet, form)
