@@ -341,23 +341,13 @@ JOB_PLACES = {
     push_sending.SEND: push_sending.CONNECTIONS,
     figures_renewal.RENEW_CHANGED: 2,
 }
-# Jobs that are repeated indefinitely, of which the queue always has one, and the value of LAG_METRICS that they renew.
+# Jobs that are repeated indefinitely, of which the queue always has one, and the metric of how far they are behind.
 STANDING_JOBS = {
-    figures_renewal.FIND_DUE: "figures",
-    check_in_scheduling.SCHEDULE: "check-ins",
-    orphans.COLLECT: "jobs",
-    retention.REMOVE_OLD_PATCHES: "jobs",
-    tombstones.STORE: "jobs",
-}
-# The values that are computed some time after what they follow from, and the metric of how far each is behind.
-LAG_METRICS = {
-    "figures": "figures_oldest_due_seconds",
-    "check-ins": "check_ins_oldest_due_seconds",
-    "notifications": "notifications_oldest_due_seconds",
-    "numbers of changes": "change_log_oldest_pending_seconds",
-    "deliveries of webhooks": "webhook_oldest_pending_seconds",
-    "backups": "backup_age_seconds",
-    "jobs": "jobs_oldest_pending_seconds",
+    figures_renewal.FIND_DUE: "figures_oldest_due_seconds",
+    check_in_scheduling.SCHEDULE: "check_ins_oldest_due_seconds",
+    orphans.COLLECT: "jobs_oldest_pending_seconds",
+    retention.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
+    tombstones.STORE: "jobs_oldest_pending_seconds",
 }
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
