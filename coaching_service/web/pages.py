@@ -15,9 +15,9 @@ async def rename(ctx, customer_id, form):
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sized
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from marshmallow import Schema
 
@@ -64,19 +64,7 @@ class Render:
     repeat_notice: str
 
 
-class BatchResult(Protocol):
-    """The result of a long task so far: how many clients were changed, and those that failed."""
-
-    @property
-    def ok(self) -> int:
-        """The number of clients changed."""
-
-    @property
-    def failed(self) -> Sized:
-        """The clients that failed."""
-
-
-ReportProgress = Callable[[BatchResult], Awaitable[None]]
+ReportProgress = Callable[[int], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -84,7 +72,8 @@ class StreamedTask:
     """A response to a form that runs a long task and streams its progress into the page.
 
     `template` contains `<!--progress-->` where the progress is written. `run` receives a function to call after each
-    step and returns the result. `total` is the number of clients, `return_url` where the page's last link leads.
+    step with the number of clients done, and returns the result. `total` is the number of clients, `return_url` where
+    the page's last link leads.
     """
 
     template: str

@@ -12,7 +12,7 @@ from coaching_service.core.http.middleware import REQUEST_ID
 from coaching_service.web import rendering
 from coaching_service.web.browser_sessions import BrowserSession
 from coaching_service.web.error_pages import to_service_error
-from coaching_service.web.pages import BatchResult, StreamedTask
+from coaching_service.web.pages import StreamedTask
 
 _PLACEHOLDER = "<!--progress-->"
 _MAX_UPDATES = 50
@@ -65,9 +65,8 @@ class _ProgressStream:
         self.request, self.response, self.total, self.check = request, response, total, check
         self.reported = 0
 
-    async def report(self, result: BatchResult) -> None:
+    async def report(self, done: int) -> None:
         """Append a progress bar, at most `_MAX_UPDATES` in all. Raises what the check raises."""
-        done = result.ok + len(result.failed)
         if done - self.reported >= self.total / _MAX_UPDATES:
             self.reported = done
             await self.check()

@@ -211,8 +211,8 @@ async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(
     monkeypatch.setattr(customer_bulk, "BATCH", 1)
     clients = [ObjectId((await coach.create_customer(name))["_id"]) for name in ("Ana", "Bo")]
 
-    async def leaves(so_far: customer_bulk.Result) -> None:
-        if so_far.requested == 1:
+    async def leaves(done: int) -> None:
+        if done == 1:
             await team.delete_employee(coach.ctx, eli["_id"])
 
     selection: Selection = {"ids": clients, "dryRun": False}

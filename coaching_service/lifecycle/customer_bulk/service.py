@@ -45,8 +45,8 @@ Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
 Report = Callable[[Context, ObjectId, bool], Awaitable[ClientChange]]
 # Returns the clients to whom the change cannot be applied, each with the reason.
 FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
-# Called after each batch with the result so far.
-OnProgress = Callable[["Result"], Awaitable[None]]
+# Called after each batch with the number of clients done so far.
+OnProgress = Callable[[int], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,7 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
             batch, began = ids[start : start + size], time.monotonic()
             await _run_batch(ctx, batch, operation, run, result, dry_run=selection["dryRun"])
             if run.on_progress is not None:
-                await run.on_progress(result)
+                await run.on_progress(result.ok + len(result.failed))
             if run.is_job and operation.report is not None:
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is left to others
     if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
