@@ -25,8 +25,17 @@ class Keywords(Text):
         return super()._deserialize(text.strip()[: self.max_length], attr, data, **kwargs)
 
 
-class Search(TypedDict):
-    """What is searched in a list, and the page of the results to show."""
+class KeywordQuery(TypedDict):
+    """What is searched in a list."""
 
     keywords: Annotated[str, Keywords()]
+
+
+class PageQuery(TypedDict):
+    """The page of a list to show."""
+
     page: Annotated[int, Integer(minimum=1), Default(1)]
+
+
+class Search(KeywordQuery, PageQuery):
+    """What is searched in a list, and the page of the results to show."""

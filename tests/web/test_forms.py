@@ -59,4 +59,14 @@ async def test_incomplete_form_keeps_what_was_typed(coach: CoachClient, owner_pa
     )
     wrong.ok(400).says("This must have options, one in each line.")
     assert wrong.form(FORMS).controls["questions.2.label"]["value"] == "Sleep"
+    many = "\n".join(map(str, range(51)))
+    long = await owner_page.submit(
+        page,
+        FORMS,
+        name="Check-in",
+        questions__0__label="Sleep",
+        questions__0__type="multi",
+        questions__0__options=many,
+    )
+    long.ok(400).says("This must not hold more than 50 entries.")
     assert (await coach.get("/coach/forms")).ok() == []

@@ -39,6 +39,7 @@ async def test_note_is_changed_in_place(coach: CoachClient, owner_page: Visitor)
 
     assert dict(page.form(edit).fields)["content"] == "Knee & hip\neasy\n\nSecond"
     assert "formatting" not in page.text
+    (await owner_page.submit(page, edit, content=" ")).ok(400).says("This should not be empty.")
     saved = await owner_page.submit(page, edit, content="Knee\n\nbetter", isHealth="true")
     saved.ok().says("Note changed.", "Knee better", "Health")
     (await owner_page.submit(page, edit, content="Too late")).ok(409).says("has been changed since", "Saved value")

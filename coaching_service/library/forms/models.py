@@ -16,7 +16,7 @@ from coaching_service.core.validation import Input, ListOf, StringList, Text
 QuestionType = Literal["text", "number", "rating", "choice", "multi"]
 QUESTION_TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
 WITH_OPTIONS = ("choice", "multi")
-_QUESTION_LENGTH = 1_000
+QUESTION_LENGTH = 1_000
 
 
 class AnswerValue(fields.Raw):
@@ -43,9 +43,9 @@ class _KnownQuestion(TypedDict):
 class QuestionDetails(TypedDict):
     """The fields of a question without its identifier; `options` is empty unless the type is `choice` or `multi`."""
 
-    label: Annotated[str, Text(max_length=_QUESTION_LENGTH)]
+    label: Annotated[str, Text(max_length=QUESTION_LENGTH)]
     type: Annotated[QuestionType, Default("text")]
-    options: Annotated[list[str], StringList(max_length=_QUESTION_LENGTH), Default(list)]
+    options: Annotated[list[str], StringList(max_length=QUESTION_LENGTH), Default(list)]
     required: Annotated[bool, Default(False)]
 
 

@@ -14,9 +14,8 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.core.validation import Date, Text
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.training.assignments import service as assignments
@@ -31,6 +30,7 @@ from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
+from coaching_service.web.views.workout.item_actions import MoveForm, Place
 from coaching_service.web.views.workout.item_texts import (
     NewWorkoutForm,
     NewWorkoutText,
@@ -53,16 +53,13 @@ class _MonthQuery(TypedDict):
     month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
 
 
-class _MoveForm(TypedDict):
+class _MoveForm(MoveForm):
     witemId: ObjectId
     source: ObjectId
-    target: ObjectId
-    place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
 
 
-class _MoveWorkoutForm(TypedDict):
+class _MoveWorkoutForm(Place):
     date: Annotated[str, Date()]
-    place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
 
 
 class _NewWorkout(WorkoutBlockFields, NewWorkoutText):

@@ -13,12 +13,13 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.validation import Integer, Text
+from coaching_service.core.validation import Text
 from coaching_service.people.customers import profile_photos
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.customer_details import details_page
@@ -36,10 +37,6 @@ class _CompareQuery(TypedDict):
 
     left: Annotated[str, Text(allow_blank=True), Default("")]
     right: Annotated[str, Text(allow_blank=True), Default("")]
-
-
-class _PlansQuery(TypedDict):
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 @pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_CompareQuery, template="customer/photos.html")
@@ -91,8 +88,8 @@ async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId)
     return Redirect(customer_path(customer_id, "/photos"), "Photos deleted.")
 
 
-@pages.get("/plans", access=coach(NUTRITION.VIEW), query=_PlansQuery, template="customer/plans.html")
-async def plans_page(ctx: Context, customer_id: ObjectId, query: _PlansQuery) -> dict[str, Any]:
+@pages.get("/plans", access=coach(NUTRITION.VIEW), query=PageQuery, template="customer/plans.html")
+async def plans_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The versions of a client's nutrition plan."""
     customer, page = await gather_reads(
         ctx,

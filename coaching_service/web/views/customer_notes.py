@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict
-
-from marshmallow import fields
+from typing import Any, Literal, TypeAlias
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
-from coaching_service.core.fields import Default
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Input, Text, Version
+from coaching_service.core.validation import TEXT_LENGTH, Input, Text, patch_of
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.models import Note, NoteChange
+from coaching_service.progress.notes.models import NewNote, Note, NoteChange
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import describe_actor, describe_event, event_path
@@ -28,21 +27,13 @@ pages = Pages("/app/customers/{customerId}")
 _RECENT_EVENTS = 15
 
 
-class _NoteForm(TypedDict):
-    content: Annotated[str, Text(max_length=TEXT_LENGTH)]
-    isPinned: Annotated[bool, Default(False)]
-    isHealth: Annotated[bool, Default(False)]
+class _PlainText(Input):
+    content = Text(max_length=TEXT_LENGTH, required=True)
 
 
-class _NoteChangeForm(Input):
-    content = Text(max_length=TEXT_LENGTH, load_default=None)  # None: the text is too long for the form
-    isPinned = fields.Boolean(load_default=False)
-    isHealth = fields.Boolean(load_default=False)
-    version = Version()
-
-
-class _PinForm(TypedDict):
-    isPinned: Annotated[bool, Default(False)]
+_NOTE_FORM = input_of(NewNote, _PlainText)
+_CHANGE_FORM = patch_of(_NOTE_FORM, name="NoteForm")
+_Pin: TypeAlias = Part[NewNote, Literal["isPinned"]]
 
 
 @pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
@@ -72,11 +63,10 @@ async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NoteForm, on=notes_page)
-async def add_note(ctx: Context, customer_id: ObjectId, form: _NoteForm) -> Redirect:
+@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NOTE_FORM(), on=notes_page)
+async def add_note(ctx: Context, customer_id: ObjectId, form: NewNote) -> Redirect:
     """Add a note: plain text in which an empty line starts a new paragraph."""
-    html = to_html(form["content"])
-    await notes.create(ctx, customer_id, {"content": html, "isPinned": form["isPinned"], "isHealth": form["isHealth"]})
+    await notes.create(ctx, customer_id, {**form, "content": to_html(form["content"])})
     return Redirect(_notes_path(customer_id), "Note added.")
 
 
@@ -91,23 +81,21 @@ async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId)
     return variables | {"edited": edited, "version": note["version"]}
 
 
-@pages.post("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), form=_NoteChangeForm(), on=edit_note_page)
-async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), form=_CHANGE_FORM, on=edit_note_page)
+async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: NoteChange) -> Redirect:
     """Change the text and the flags of a note; a text that is not changed keeps its formatting."""
-    change: NoteChange = {"isPinned": form["isPinned"], "isHealth": form["isHealth"]}
-    if "version" in form:
-        change["version"] = form["version"]
-    text = form["content"]
-    if text is not None:
+    if "content" in form:  # else it is too long for the form
         note = _select(await notes.list_notes(ctx, customer_id), note_id)
-        if text != to_text(note["content"]):
-            change["content"] = to_html(text)
-    await notes.update(ctx, customer_id, note_id, change)
+        if form["content"] == to_text(note["content"]):
+            del form["content"]
+        else:
+            form["content"] = to_html(form["content"])
+    await notes.update(ctx, customer_id, note_id, form)
     return Redirect(_notes_path(customer_id), "Note changed.")
 
 
-@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), form=_PinForm, on=notes_page)
-async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: _PinForm) -> Redirect:
+@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), form=_Pin, on=notes_page)
+async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: _Pin) -> Redirect:
     """Show a note before the others, or no longer."""
     await notes.update(ctx, customer_id, note_id, {"isPinned": form["isPinned"]})
     return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")

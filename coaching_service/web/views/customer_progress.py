@@ -14,14 +14,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Number
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
 from coaching_service.progress.exercise_history import done_exercises
 from coaching_service.progress.metrics import service as metrics
-from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference
+from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.volume import service as volume
 from coaching_service.progress.volume.models import MuscleGroupVolume, MuscleVolume
@@ -34,7 +33,7 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_day, first_monday
 from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
-from coaching_service.web.views.far_values import ConfirmedValues, ValueDate, require_confirmed_values
+from coaching_service.web.views.far_values import Confirmation, ValueDate, require_confirmed_values
 from coaching_service.web.views.photo_pairs import compare_over_period, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
@@ -54,11 +53,8 @@ _MAX_PHOTO_DATES = 50
 Point = tuple[str, float]
 
 
-class _ValueForm(ConfirmedValues):
-    metricsSetId = Identifier(required=True)
-    metricId = Identifier(required=True)
-    date = Date(required=True)
-    value = Number(minimum=-1e12, required=True)
+class _ValueForm(MetricsSetReference, NewMetricEntry, Confirmation):
+    """A value of a metric to record."""
 
 
 class MetricSummary(TypedDict):
@@ -250,8 +246,8 @@ def _summarize_compliance(result: Compliance, outline: Sequence[CalendarDay], to
     }
 
 
-@pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm(), on=progress_page)
-async def record_value(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm, on=progress_page)
+async def record_value(ctx: Context, customer_id: ObjectId, form: _ValueForm) -> Redirect:
     """Record a value of a metric, replacing the value of the same date; one far from the last is asked about."""
     await require_plausible_date(ctx, customer_id, "date", form["date"], days_ahead=0)
     entered = {"value": (form["metricId"], form["value"])}

@@ -12,11 +12,10 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.text import normalize, straighten
-from coaching_service.core.validation import Identifier, Integer, Number
+from coaching_service.core.validation import Number
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import lift_progress
@@ -31,10 +30,10 @@ from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import best_records, format_record_value
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import Search
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
-from coaching_service.web.views.far_values import ConfirmedValues
+from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.lift_words import main_points
 from coaching_service.web.views.workout.unusual_loads import require_confirmed_loads
 
@@ -43,10 +42,8 @@ _LIFTS_PER_PAGE = 24
 _TREND = timedelta(weeks=52)
 
 
-class _RecordsQuery(TypedDict):
+class _RecordsQuery(Search):
     exerciseId: ObjectId | None
-    keywords: Annotated[str, Keywords()]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class LiftCard(TypedDict):
@@ -59,9 +56,9 @@ class LiftCard(TypedDict):
     trend: Markup | None
 
 
-class _TrainingMaxForm(ConfirmedValues):
-    exerciseId = Identifier(required=True)
-    value = Number(minimum=0, maximum=MAX_LOAD, allow_none=True, load_default=None)
+class _TrainingMaxForm(Confirmation):
+    exerciseId: ObjectId
+    value: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
 
 
 class _NamedMax(TypedDict):
@@ -152,8 +149,8 @@ async def _load_names(
     return names | {key: exercise["name"] for key, exercise in loaded.items()}
 
 
-@pages.post("/records", access=coach(CUSTOMERS.EDIT), form=_TrainingMaxForm(), on=records_page)
-async def set_training_max(ctx: Context, customer_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/records", access=coach(CUSTOMERS.EDIT), form=_TrainingMaxForm, on=records_page)
+async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> Redirect:
     """Set or remove the training maximum of an exercise."""
     maxes = await training_maxes.list_training_maxes(ctx, customer_id)
     known = [each["value"] for each in maxes if each["exerciseId"] == form["exerciseId"]]

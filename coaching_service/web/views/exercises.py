@@ -15,7 +15,6 @@ from coaching_service.core.validation import (
     TEXT_LENGTH,
     Choice,
     Identifier,
-    Integer,
     Link,
     ListOf,
     StringList,
@@ -37,7 +36,7 @@ from coaching_service.library.exercises.models import (
 )
 from coaching_service.lifecycle.customer_bulk import schedules
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import Search
 from coaching_service.web.urls import list_url
 
 pages = Pages("/app/exercises")
@@ -51,10 +50,8 @@ _TYPE_FILTERS = [
 ]
 
 
-class _Search(TypedDict):
-    keywords: Annotated[str, Keywords()]
+class _Search(Search):
     type: Annotated[str | None, Choice(MINE, PUBLIC, *TYPES)]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class _Exercise(TypedDict):

@@ -9,17 +9,11 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Date, Input, Number
+from coaching_service.core.validation import Date, Number
 from coaching_service.progress.metrics.plausibility import find_far_values
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.formatting import format_date, format_number
-
-
-class ConfirmedValues(Input):
-    """Whether the user has confirmed values that are far from the last ones."""
-
-    confirmed = Boolean(load_default=False)
 
 
 class Confirmation(TypedDict):

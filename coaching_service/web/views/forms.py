@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Annotated, Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -11,10 +11,20 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Identifier, Input, Integer, ListOf, Text, Version
+from coaching_service.core.validation import Input, Integer, ListOf, Text, Version
 from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import QUESTION_TYPES, WITH_OPTIONS, Form, QuestionInput, QuestionType
+from coaching_service.library.forms.models import (
+    QUESTION_LENGTH,
+    WITH_OPTIONS,
+    Form,
+    FormName,
+    QuestionDetails,
+    QuestionInput,
+    QuestionType,
+)
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/forms")
@@ -28,16 +38,16 @@ _LABELS: dict[QuestionType, str] = {
 }
 
 
-class _QuestionRow(Input):
+class _QuestionRow(QuestionDetails):
     """A question as it is edited; without a label it is left out, with `out` it is removed."""
 
-    _id = Identifier(allow_none=True, load_default=None)
-    position = Integer(minimum=1, maximum=1_000, allow_none=True, load_default=None)
-    label = Text(max_length=1_000, allow_blank=True, load_default="")
-    type = Choice(*QUESTION_TYPES, load_default="text")
-    options = ListOf(Text(max_length=1_000), load_default=list)
-    required = fields.Boolean(load_default=False)
-    out = fields.Boolean(load_default=False)
+    _id: ObjectId | None
+    position: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
+    out: Annotated[bool, Default(False)]
+
+
+class _RowChecks(Input):
+    label = Text(max_length=QUESTION_LENGTH, allow_blank=True, load_default="")
 
     @validates_schema
     def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -46,23 +56,21 @@ class _QuestionRow(Input):
             raise ValidationError("must have options, one in each line", "options")
 
 
-class _NewForm(Input):
-    name = Text(required=True)
-    questions = ListOf(fields.Nested(_QuestionRow), maximum=_MAX_QUESTIONS + _BLANK_ROWS, load_default=list)
+_ROWS = ListOf(fields.Nested(input_of(_QuestionRow, _RowChecks)), maximum=_MAX_QUESTIONS + _BLANK_ROWS)
+
+
+class _NewForm(FormName):
+    questions: Annotated[list[_QuestionRow], _ROWS, Default(list)]
 
 
 class _FormUpdate(_NewForm):
-    version = Version(required=True)
+    version: Annotated[int, Version()]
 
 
-class _Row(TypedDict):
+class _Row(QuestionDetails):
     """A row of the table of questions; `_id` is empty for a new question."""
 
     _id: str
-    label: str
-    type: QuestionType
-    options: list[str]
-    required: bool
 
 
 _BLANK: _Row = {"_id": "", "label": "", "type": "text", "options": [], "required": False}
@@ -78,7 +86,7 @@ def _to_rows(form: Form | None) -> list[_Row]:
     return [*rows, *[_BLANK] * _BLANK_ROWS]
 
 
-def _to_questions(rows: Sequence[Mapping[str, Any]]) -> list[QuestionInput]:
+def _to_questions(rows: Sequence[_QuestionRow]) -> list[QuestionInput]:
     """Return the questions of rows in the order of their positions. Raises InvalidFields without any."""
     used = [row for row in rows if row["label"] and not row["out"]]
     if not used:
@@ -86,13 +94,10 @@ def _to_questions(rows: Sequence[Mapping[str, Any]]) -> list[QuestionInput]:
     questions: list[QuestionInput] = []
     for row in sorted(used, key=lambda row: row["position"] or _MAX_QUESTIONS + _BLANK_ROWS):
         options = row["options"] if row["type"] in WITH_OPTIONS else []
-        question: QuestionInput = {
-            "label": row["label"],
-            "type": row["type"],
-            "options": options,
-            "required": row["required"],
-        }
-        questions.append({**question, "_id": row["_id"]} if row["_id"] else question)
+        question = take(QuestionInput, {**row, "options": options})
+        if row["_id"] is None:
+            del question["_id"]
+        questions.append(question)
     return questions
 
 
@@ -102,8 +107,8 @@ async def forms_page(ctx: Context) -> dict[str, Any]:
     return {"forms": await forms.list_all(ctx), "rows": _to_rows(None), "types": list(_LABELS.items())}
 
 
-@pages.post("", access=coach(FORMS.CREATE), form=_NewForm(), on=forms_page)
-async def create_form(ctx: Context, form: dict[str, Any]) -> Redirect:
+@pages.post("", access=coach(FORMS.CREATE), form=_NewForm, on=forms_page)
+async def create_form(ctx: Context, form: _NewForm) -> Redirect:
     """Create a form."""
     created = await forms.create(ctx, {"name": form["name"], "questions": _to_questions(form["questions"])})
     return Redirect(_path(created["_id"]), f"{created['name']} created.")
@@ -121,8 +126,8 @@ async def form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@pages.post("/{formId}", access=coach(FORMS.EDIT), form=_FormUpdate(), on=form_page)
-async def update_form(ctx: Context, form_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/{formId}", access=coach(FORMS.EDIT), form=_FormUpdate, on=form_page)
+async def update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> Redirect:
     """Change a form; what is scheduled already keeps its questions."""
     questions = _to_questions(form["questions"])
     await forms.update(ctx, form_id, {"name": form["name"], "questions": questions, "version": form["version"]})

@@ -15,8 +15,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
@@ -33,6 +33,7 @@ from coaching_service.web.record_words import record_name
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.bulk_jobs import redirect_after_undo
 from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.operation_names import describe_operation
 
 pages = Pages("/app")
@@ -57,16 +58,15 @@ _REASONS = {
 _UNDONE_ALREADY = "This change has been undone already."
 
 
-class _HistoryQuery(TypedDict):
+class _HistoryQuery(PartQuery):
     via: Interface | None
-    after: Annotated[str | None, fields.String()]
 
 
-class _UndoForm(Input):
+class _UndoForm(TypedDict):
     """`all`: every change of the bulk operation. `next` is the page to return to."""
 
-    all = fields.Boolean(load_default=False)
-    next = fields.String(load_default=None)
+    all: Annotated[bool, Default(False)]
+    next: Annotated[str | None, fields.String()]
 
 
 @pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="customer/history.html")
@@ -102,14 +102,12 @@ async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
 @pages.post(
     f"{_OF_CLIENT}/{{changeId}}/undo",
     access=coach(CUSTOMERS.VIEW),
-    form=_UndoForm(),
+    form=_UndoForm,
     on=customer_change_page,
     request_class="bulk",
     idempotent=True,
 )
-async def undo_customer_change(
-    ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: dict[str, Any]
-) -> Redirect:
+async def undo_customer_change(ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: _UndoForm) -> Redirect:
     """Undo a change of a client, or all changes of its bulk operation."""
     return await _undo(ctx, change_id, form, customer_path(customer_id, "/history"), customer_id)
 
@@ -117,18 +115,18 @@ async def undo_customer_change(
 @pages.post(
     f"{_OF_COMPANY}/{{changeId}}/undo",
     access=coach(CUSTOMERS.VIEW),
-    form=_UndoForm(),
+    form=_UndoForm,
     on=change_page,
     request_class="bulk",
     idempotent=True,
 )
-async def undo_change(ctx: Context, change_id: ObjectId, form: dict[str, Any]) -> Redirect:
+async def undo_change(ctx: Context, change_id: ObjectId, form: _UndoForm) -> Redirect:
     """Undo a change, or all changes of its bulk operation."""
     return await _undo(ctx, change_id, form, f"/app{_OF_COMPANY}", None)
 
 
 async def _undo(
-    ctx: Context, change_id: ObjectId, form: dict[str, Any], history_path: str, customer_id: ObjectId | None
+    ctx: Context, change_id: ObjectId, form: _UndoForm, history_path: str, customer_id: ObjectId | None
 ) -> Redirect:
     """Undo a change. Raises Conflict with the reason in words if it cannot be undone."""
     location = local_path(form["next"], history_path)

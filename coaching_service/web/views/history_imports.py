@@ -24,8 +24,9 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.full_names import distinct_names
 from coaching_service.people.customers.models import CustomerReference
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views import import_presentation
-from coaching_service.web.views.import_forms import AnswersForm, ExerciseSearch, search_exercises, with_answers
+from coaching_service.web.views.import_forms import AnswersForm, search_exercises, with_answers
 
 pages = Pages("/app/import")
 _PATH = "/app/import"
@@ -99,8 +100,8 @@ async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
     return import_presentation.report(await _get_job(ctx, job_id))
 
 
-@pages.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), query=ExerciseSearch, template="imports/exercises.html")
-async def import_exercises_page(ctx: Context, job_id: ObjectId, query: ExerciseSearch) -> dict[str, Any]:
+@pages.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), query=KeywordQuery, template="imports/exercises.html")
+async def import_exercises_page(ctx: Context, job_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
     await access.require_access(ctx, job_id, writes=False)
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}

@@ -21,7 +21,7 @@ from coaching_service.library.exercises.suggestions import suggest_exercises
 from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.library.imported_names.models import NameInFile
 from coaching_service.people.account.models import LoadUnit
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views.import_presentation import chosen_answer
 
 _LONGEST_NAME = 500
@@ -54,12 +54,6 @@ class AnswersForm(TypedDict):
     columns: Annotated[list[ColumnRow], Default(list)]
 
 
-class ExerciseSearch(TypedDict):
-    """What is searched among the exercises that a name may mean."""
-
-    keywords: Annotated[str, Keywords()]
-
-
 def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
     """Return the answers that a check had, completed by those of a form.
 
@@ -86,7 +80,7 @@ def changed_answers(names: Sequence[NameInFile], rows: Sequence[NameRow]) -> Map
     return _by_name([row for row in rows if proposed.get(row["name"]) != row["answer"]])
 
 
-async def search_exercises(ctx: Context, query: ExerciseSearch) -> Sequence[Exercise]:
+async def search_exercises(ctx: Context, query: KeywordQuery) -> Sequence[Exercise]:
     """Return the exercises that match what was typed."""
     return await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
 

@@ -23,7 +23,8 @@ from coaching_service.people.account.models import LoadUnit
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.views.import_forms import ExerciseSearch, NameRow, changed_answers, search_exercises
+from coaching_service.web.search_fields import KeywordQuery
+from coaching_service.web.views.import_forms import NameRow, changed_answers, search_exercises
 from coaching_service.web.views.import_presentation import show_name
 
 pages = Pages("/app/programs/import")
@@ -49,8 +50,8 @@ async def sheet_page(ctx: Context) -> dict[str, Any]:
     return {"preview": None, "unit": ctx.caller.company.load_unit}
 
 
-@pages.get("/exercises", access=coach(PROGRAMS.CREATE), query=ExerciseSearch, template="imports/exercises.html")
-async def sheet_exercises_page(ctx: Context, query: ExerciseSearch) -> dict[str, Any]:
+@pages.get("/exercises", access=coach(PROGRAMS.CREATE), query=KeywordQuery, template="imports/exercises.html")
+async def sheet_exercises_page(ctx: Context, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the sheet may mean."""
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 

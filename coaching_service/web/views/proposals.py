@@ -25,6 +25,7 @@ from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.urls import list_url
+from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/proposals")
 _PATH = "/app/proposals"
@@ -40,9 +41,8 @@ _STATUS_NAMES: dict[Status, str] = {
 }
 
 
-class _ProposalsQuery(TypedDict):
+class _ProposalsQuery(PartQuery):
     status: Annotated[Status | None, Choice(*_STATUS_NAMES)]
-    after: Annotated[str | None, fields.String()]
 
 
 class _Decision(TypedDict):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from coaching_service.core.auth.access import owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX, ZIP
-from coaching_service.core.validation import Boolean, Choice, Input
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
 from coaching_service.integrations.company_export import service as company_export
@@ -71,9 +71,9 @@ _NAMES = {
 }
 
 
-class _ImportForm(Input):
-    dryRun = Boolean(load_default=False)
-    onConflict = Choice("error", "update", load_default="error")
+class _ImportForm(TypedDict):
+    dryRun: Annotated[bool, Default(False)]
+    onConflict: Annotated[Literal["error", "update"], Default("error")]
 
 
 @pages.get("", access=owner_session(), template="settings/transfer.html")
@@ -104,10 +104,10 @@ async def export_customers(ctx: Context) -> Download:
 @pages.post(
     "",
     access=owner_session(),
-    form=MultipartBody("file", (ZIP, CSV, XLSX), _ImportForm(), size_limit="import", file_required=True),
+    form=MultipartBody("file", (ZIP, CSV, XLSX), _ImportForm, size_limit="import", file_required=True),
     on=transfer_page,
 )
-async def import_file(ctx: Context, form: dict[str, Any], file: StoredFile) -> Redirect:
+async def import_file(ctx: Context, form: _ImportForm, file: StoredFile) -> Redirect:
     """Begin to import a file, or to check it."""
     job = await company_import.begin(
         ctx,

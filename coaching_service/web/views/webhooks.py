@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Annotated, Any, NotRequired
 
 from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
@@ -11,10 +11,10 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.field_schemas import input_of, query_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Input, Version
+from coaching_service.core.validation import Version
 from coaching_service.people.webhooks import deliveries
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookChange
+from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.urls import list_url
 
@@ -34,11 +34,8 @@ _REASONS = {
 }
 
 
-class _WebhookForm(Input):
-    """The fields of a webhook; a checkbox that is not set is not sent."""
-
-    isActive = Boolean(load_default=False)
-    version = Version(load_default=None, allow_none=True)
+class _WebhookForm(WebhookFields):
+    version: NotRequired[Annotated[int, Version()]]
 
 
 @pages.get("", access=owner(), template="settings/webhooks.html")
@@ -89,11 +86,10 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     }
 
 
-@pages.post("/{webhookId}", access=owner(), form=input_of(NewWebhook, _WebhookForm)(), on=webhook_page)
-async def update_webhook(ctx: Context, webhook_id: ObjectId, form: dict[str, Any]) -> Redirect:
+@pages.post("/{webhookId}", access=owner(), form=_WebhookForm, on=webhook_page)
+async def update_webhook(ctx: Context, webhook_id: ObjectId, form: _WebhookForm) -> Redirect:
     """Change a webhook."""
-    change = {name: value for name, value in form.items() if name != "version" or value is not None}
-    await webhooks.update(ctx, webhook_id, cast("WebhookChange", change))
+    await webhooks.update(ctx, webhook_id, {**form})
     return Redirect(f"{_PATH}/{webhook_id}", "Changes saved.")
 
 

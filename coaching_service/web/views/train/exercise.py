@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Integer
+from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
@@ -30,6 +30,7 @@ from coaching_service.web import charts
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages
 from coaching_service.web.record_words import record_name
+from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
@@ -51,9 +52,8 @@ _COLUMNS: dict[record_types.RecordType, str] = {
 }
 
 
-class _ExerciseQuery(TypedDict):
+class _ExerciseQuery(PageQuery):
     months: Annotated[str, Choice(*_PERIODS), Default("12")]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class LiftChart(TypedDict):

@@ -16,8 +16,9 @@ from coaching_service.integrations.own_import import service as own_import
 from coaching_service.people.account import service as account
 from coaching_service.progress.own_today import service as own_today
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views import import_presentation
-from coaching_service.web.views.import_forms import AnswersForm, ExerciseSearch, search_exercises, with_answers
+from coaching_service.web.views.import_forms import AnswersForm, search_exercises, with_answers
 from coaching_service.web.views.train.sessions import workout_path
 
 pages = Pages("/train/settings/import")
@@ -81,8 +82,8 @@ async def download_own_report(ctx: Context, import_id: ObjectId) -> Download:
     return import_presentation.report(await own_import.get_with_work(ctx, import_id))
 
 
-@pages.get("/{importId}/exercises", access=customer(), query=ExerciseSearch, template="imports/exercises.html")
-async def own_import_exercises_page(ctx: Context, import_id: ObjectId, query: ExerciseSearch) -> dict[str, Any]:
+@pages.get("/{importId}/exercises", access=customer(), query=KeywordQuery, template="imports/exercises.html")
+async def own_import_exercises_page(ctx: Context, import_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
     await own_import.get(ctx, import_id)
     return {"layout": "train/layout.html", "query": query, "exercises": await search_exercises(ctx, query)}

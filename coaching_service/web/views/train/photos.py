@@ -12,12 +12,13 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Integer, Text
+from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.formatting import format_date
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.body_weights import Weights, find_weights, weight_at
@@ -31,14 +32,13 @@ _DATES_PER_PAGE = 6
 _COMPARED_DATES = 100
 
 
-class _PhotosQuery(TypedDict):
+class _PhotosQuery(PageQuery):
     """`left` and `right` are dates to compare; `date` is the one with which the form for photos begins."""
 
     left: Annotated[str, Text(allow_blank=True), Default("")]
     right: Annotated[str, Text(allow_blank=True), Default("")]
     side: Annotated[str | None, Choice(*SIDES)]
     date: Annotated[str | None, Date()]
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class _PictureQuery(TypedDict):

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Any, TypedDict
+from typing import Any, TypedDict
 
 from markupsafe import Markup
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Integer
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import done_exercises, lift_progress
@@ -26,6 +24,7 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages
+from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.train.dates import label_day
 from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points
@@ -36,10 +35,6 @@ pages = Pages("/train/progress")
 _LIFTS_PER_PAGE = 12
 _TREND = timedelta(weeks=26)
 _MAX_MEASUREMENTS = 4
-
-
-class _PageQuery(TypedDict):
-    page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
 class LiftCard(TypedDict):
@@ -54,8 +49,8 @@ class LiftCard(TypedDict):
     trend: Markup | None
 
 
-@pages.get("", access=customer(), query=_PageQuery, template="train/progress.html")
-async def progress_page(ctx: Context, query: _PageQuery) -> dict[str, Any]:
+@pages.get("", access=customer(), query=PageQuery, template="train/progress.html")
+async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The client's exercises, the one done latest first; the latest measurements and photos on the first page."""
     client_id, today = ctx.caller.id, ctx.caller.today()
     done, records, metric_sets, photos = await gather_reads(

@@ -10,7 +10,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, take
+from coaching_service.core.fields import Default
 from coaching_service.core.validation import Input, Integer, Number
 from coaching_service.training.workouts.sets.models import (
     MAX_METERS,
@@ -21,13 +21,11 @@ from coaching_service.training.workouts.sets.models import (
     SetOptions,
     SetType,
 )
+from coaching_service.web.views.workout.planned_set_rows import with_indexes
 
 Bounds = tuple[float | None, float | None]
-_RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
 _NUMBER = r"\d{1,15}(?:[.,]\d{1,15})?"
 _RANGE = re.compile(rf"({_NUMBER})?(?:\s*([-–])\s*({_NUMBER})?)?", re.ASCII)
-_REPS: tuple[_RangeField, _RangeField] = ("minPlannedReps", "maxPlannedReps")
-_SECONDS: tuple[_RangeField, _RangeField] = ("minPlannedSeconds", "maxPlannedSeconds")
 _MEASURES = ("reps", "time", "distance")
 _MARKS: tuple[Literal["isWarmup", "isAmrap", "perSide", "setKind"], ...] = (
     "isWarmup",
@@ -141,8 +139,7 @@ def _range_text(low: float | None, high: float | None) -> str:
 
 def planned_sets_of(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of submitted rows, without removed ones; new sets follow the last index."""
-    new_indexes = iter(range(max((row["index"] or 0 for row in rows), default=0) + 1, 2_000))
-    return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in rows if not row["out"]]
+    return with_indexes([_with_range(row) for row in rows])
 
 
 def with_last_repeated(sets: Sequence[Document]) -> list[Document]:
@@ -152,20 +149,9 @@ def with_last_repeated(sets: Sequence[Document]) -> list[Document]:
     return [*sets, sets[-1] | {"index": max(planned["index"] for planned in sets) + 1}]
 
 
-def _planned_set(row: Document) -> Document:
-    common = take(SetOptions, row)
+def _with_range(row: Document) -> Document:
+    """Return a row as the form of the page has it: with `low` and `high` of what its type counts."""
     stored_measure = row["type"].partition("_")[0]
     measure = next((name for name in _MEASURES if row[name] is not None), stored_measure)
-    loads: Document = {name: row[name] for name in ("load", "loadPercent")}
-    has_load = loads != dict.fromkeys(loads)
-    planned: Document
-    if measure == "distance":
-        planned = {"plannedMeters": row["distance"]}
-    else:
-        low, high = row[measure] or (None, None)
-        if measure == "reps":
-            low, high = (None if bound is None else int(bound) for bound in (low, high))
-        planned = dict(zip(_REPS if measure == "reps" else _SECONDS, (low, high), strict=True))
-    if has_load or (measure == stored_measure and row["type"].endswith("_load")):
-        return {"type": f"{measure}_load", **planned, **loads, **common}
-    return {"type": measure, **planned, **common}
+    low, high = (row["distance"], None) if measure == "distance" else row[measure] or (None, None)
+    return {**row, "type": row["type"] if measure == stored_measure else measure, "low": low, "high": high}

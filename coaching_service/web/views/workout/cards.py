@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, ListOf, Text, Version
-from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.content import find_index
+from coaching_service.core.validation import Input, ListOf
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem, WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import ConfirmedValues
 from coaching_service.web.views.workout.card_rows import (
     CARD_ROW,
     COLUMNS,
@@ -30,7 +27,7 @@ from coaching_service.web.views.workout.card_rows import (
     with_last_repeated,
 )
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
-from coaching_service.web.views.workout.unusual_loads import loads_of_item, require_confirmed_loads, row_loads
+from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_exercise
 
 # More sets are edited on the page of the item: each set has fourteen fields.
 _MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
@@ -53,17 +50,20 @@ class CircuitCard(TypedDict):
     instructions: str | None
 
 
-class RowsForm(ConfirmedValues):
-    """The rows of planned sets of an exercise; `add` repeats the last one."""
+class CardForm(SetsForm):
+    """The card of an exercise; `add` repeats its last set."""
 
-    version = Version(required=True)
+    add: Annotated[bool, Default(False)]
+
+
+class _ExerciseCardForm(CardForm, ExerciseForm):
+    """The card of an exercise that is not in a circuit."""
+
+
+class CardRows(Input):
+    """The rows of planned sets on a card."""
+
     sets = ListOf(fields.Nested(CARD_ROW), maximum=2 * MAX_SETS, load_default=list)
-    instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-    add = fields.Boolean(load_default=False)
-
-
-class _CardForm(RowsForm):
-    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
 
 
 def card_variables(items: Sequence[WorkItem]) -> dict[str, Any]:
@@ -120,41 +120,36 @@ def _circuit_card(entry: CircuitExercise) -> CircuitCard:
     }
 
 
-def data_of(item: WorkItem, planned: Sequence[PlannedSet], indexes: Sequence[int], unit: str) -> dict[str, Any]:
-    """Return what the script of a card receives: `indexes` and `loads` of the rows that were sent and remain.
+def planned_on_card(form: CardForm) -> list[Document]:
+    """Return the sets that a card plans."""
+    sets = planned_sets_of(form["sets"])
+    return with_last_repeated(sets) if form["add"] else sets
 
-    `planned` are the stored sets of the exercise in the item.
+
+def redirect_to_card(ctx: Context, path: str, form: CardForm, item: WorkItem, stored: Sequence[PlannedSet]) -> Redirect:
+    """Redirect after saving; a script receives the `indexes` and `loads` of the rows that were sent and remain.
+
+    `stored` are the sets of the exercise in the item.
     """
-    loads = {each["index"]: resulting_load(each) for each in planned}
-    return {
+    loads, unit = {each["index"]: resulting_load(each) for each in stored}, ctx.caller.company.load_unit
+    indexes = [planned["index"] for planned in planned_sets_of(form["sets"])]
+    data = {
         "version": cast("Document", item)["version"],
         "indexes": indexes,
         "loads": [f"= {loads[index]} {unit}" if loads.get(index) else "" for index in indexes],
         "lines": describe_item(item, unit)["lines"],
     }
+    return Redirect(f"{path}#item-{item['_id']}", "Set added." if form["add"] else "Changes saved.", data=data)
 
 
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the form on `workout_page` that saves a card."""
 
-    @owner_pages.post(f"{ITEM}/card", form=_CardForm(), on=workout_page)
+    @owner_pages.post(f"{ITEM}/card", form=input_of(_ExerciseCardForm, CardRows)(), on=workout_page)
     async def change_card(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _ExerciseCardForm
     ) -> Redirect:
         """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
-        owner = owner_pages.owner_type(owner_id)
-        block = await workouts.get(ctx, owner, block_id)
-        known = loads_of_item(block["items"][find_index(block["items"], witem_id)])
-        require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
-        sets = planned_sets_of(form["sets"])
-        change = {
-            "exerciseSets": with_last_repeated(sets) if form["add"] else sets,
-            "exerciseInstructions": form["instructions"],
-            "supersetId": form["supersetId"] or None,
-            "version": form["version"],
-        }
-        item = await item_service.update_item(ctx, owner, block_id, witem_id, ITEM_CHANGE.load(change))
-        path = f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}"
-        stored = cast("ExerciseItem", item)["exerciseSets"]
-        data = data_of(item, stored, [planned["index"] for planned in sets], ctx.caller.company.load_unit)
-        return Redirect(path, "Set added." if form["add"] else "Changes saved.", data=data)
+        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
+        item = await save_exercise(ctx, owner, block_id, witem_id, form, planned_on_card(form))
+        return redirect_to_card(ctx, path, form, item, cast("ExerciseItem", item)["exerciseSets"])

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Integer, Version
+from coaching_service.core.validation import Integer
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.workout.card_rows import planned_sets_of, with_last_repeated
-from coaching_service.web.views.workout.cards import RowsForm, data_of
+from coaching_service.web.views.workout.cards import CardForm, CardRows, planned_on_card, redirect_to_card
 from coaching_service.web.views.workout.circuits import (
-    CircuitExercise,
+    CircuitForm,
     exercises_of,
     find_circuit,
     position_of,
@@ -24,15 +24,9 @@ from coaching_service.web.views.workout.circuits import (
     with_replaced,
 )
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
-from coaching_service.web.views.workout.unusual_loads import loads_of, require_confirmed_loads, row_loads
+from coaching_service.web.views.workout.set_forms import save_circuit_exercise
 
 _EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
-
-
-class _RoundsForm(TypedDict):
-    version: Annotated[int, Version()]
-    circuitName: str
-    rounds: Annotated[int, Integer(minimum=1, maximum=1000)]
 
 
 class _PlaceForm(TypedDict):
@@ -47,9 +41,9 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
 
 
 def _declare_rounds(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{ITEM}/rounds", form=_RoundsForm, on=workout_page)
+    @owner_pages.post(f"{ITEM}/rounds", form=CircuitForm, on=workout_page)
     async def change_rounds(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _RoundsForm
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: CircuitForm
     ) -> Redirect:
         """Change the name and the number of rounds of a circuit."""
         owner = owner_pages.owner_type(owner_id)
@@ -60,32 +54,21 @@ def _declare_rounds(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> No
 
 
 def _declare_sets(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{_EXERCISE}/card", form=RowsForm(), on=workout_page)
+    @owner_pages.post(f"{_EXERCISE}/card", form=input_of(CardForm, CardRows)(), on=workout_page)
     async def change_circuit_card(
         ctx: Context,
         owner_id: ObjectId,
         block_id: ObjectId,
         witem_id: ObjectId,
         exercise_id: ObjectId,
-        form: dict[str, Any],
+        form: CardForm,
     ) -> Redirect:
         """Change the sets and instructions of an exercise in a circuit; `add` repeats its last set."""
-        owner = owner_pages.owner_type(owner_id)
-        circuit = find_circuit(await workouts.get(ctx, owner, block_id), witem_id)
-        known = loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"])
-        require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
-        sets = planned_sets_of(form["sets"])
-        entry: CircuitExercise = {
-            "exerciseId": str(exercise_id),
-            "sets": with_last_repeated(sets) if form["add"] else sets,
-            "instructions": form["instructions"],
-        }
-        entries = with_replaced(circuit, exercise_id, [entry])
-        changed = await replace_exercises(ctx, owner, block_id, circuit, entries, form["version"])
+        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
+        planned = planned_on_card(form)
+        changed = await save_circuit_exercise(ctx, owner, block_id, witem_id, exercise_id, form, planned)
         stored = changed["circuitExercises"][position_of(changed, exercise_id)]["sets"]
-        data = data_of(changed, stored, [planned["index"] for planned in sets], ctx.caller.company.load_unit)
-        path = f"{owner_pages.block_path(owner_id, block_id)}#item-{witem_id}"
-        return Redirect(path, "Set added." if form["add"] else "Changes saved.", data=data)
+        return redirect_to_card(ctx, path, form, changed, stored)
 
 
 def _declare_order(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:

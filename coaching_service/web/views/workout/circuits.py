@@ -1,13 +1,16 @@
-"""Adding a circuit, and adding or replacing one of its exercises while the others stay unchanged."""
+"""Adding items and circuits, and adding or replacing an exercise of a circuit while the others stay unchanged."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Integer, Text, Version
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
@@ -17,6 +20,26 @@ from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_IT
 
 NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
 _NEW_CIRCUIT_ROUNDS = 3
+
+
+class ExerciseChoice(TypedDict):
+    """The exercise to add, and the circuit that it becomes a part of: by identifier, NEW_CIRCUIT, or empty for none."""
+
+    exerciseId: ObjectId
+    circuit: Annotated[str, Text(allow_blank=True), Default("")]
+
+
+class Versioned(TypedDict):
+    """The version of the workout that a change is based on."""
+
+    version: Annotated[int, Version()]
+
+
+class CircuitForm(Versioned):
+    """The name and the number of rounds of a circuit."""
+
+    circuitName: str
+    rounds: Annotated[int, Integer(minimum=1, maximum=1000)]
 
 
 class CircuitExercise(TypedDict):
@@ -85,21 +108,30 @@ async def replace_exercises(
     return cast("CircuitItem", await item_service.update_item(ctx, owner, block_id, circuit["_id"], change))
 
 
-async def add_circuit(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, entry: CircuitExercise) -> WorkItem:
-    """Add a circuit with one exercise at the end of a workout."""
-    circuit = {
-        "type": "CIRCUIT",
-        "circuitName": "Circuit",
-        "rounds": _NEW_CIRCUIT_ROUNDS,
-        "circuitExercises": [entry],
-    }
-    return await item_service.create_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(circuit)))
+async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: Document) -> WorkItem:
+    """Add an item, in the form of a request, at the end of a workout."""
+    return await item_service.create_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(item)))
 
 
-async def append_to_circuit(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, circuit_id: str, entry: CircuitExercise
-) -> CircuitItem:
-    """Add an exercise at the end of a circuit; returns the circuit as it was. Raises as replace_exercises."""
+async def add_exercise(
+    ctx: Context,
+    owner: ScheduleOwner,
+    block_id: ObjectId,
+    choice: ExerciseChoice,
+    sets: Sequence[Mapping[str, Any]],
+) -> WorkItem:
+    """Add an exercise with its sets at the end of a workout, of one of its circuits, or of a new circuit.
+
+    Returns the item that is added, or else the circuit as it was. Raises as replace_exercises.
+    """
+    exercise_id, circuit_id = str(choice["exerciseId"]), choice["circuit"]
+    if not circuit_id:
+        item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
+        return await add_item(ctx, owner, block_id, item)
+    entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
+    if circuit_id == NEW_CIRCUIT:
+        details: Document = {"circuitName": "Circuit", "rounds": _NEW_CIRCUIT_ROUNDS, "circuitExercises": [entry]}
+        return await add_item(ctx, owner, block_id, {"type": "CIRCUIT", **details})
     block = await workouts.get(ctx, owner, block_id)
     circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
     if circuit is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageSubjectInput, MessageText
@@ -30,7 +29,7 @@ async def load_comments(ctx: Context, customer_id: ObjectId, block_id: ObjectId)
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the form that comments on a workout."""
 
-    @owner_pages.post(f"{BLOCK}/comments", form=input_of(CommentForm)(), on=workout_page)
+    @owner_pages.post(f"{BLOCK}/comments", form=CommentForm, on=workout_page)
     async def add_comment(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: CommentForm) -> Redirect:
         """Send a message about the workout to the client."""
         about: MessageSubjectInput = {"wblockId": block_id, "witemId": form["item"]}

@@ -14,17 +14,23 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import ItemInput, ItemMoveSource, ItemMoveTarget, WorkItem
-from coaching_service.training.workouts.items.schemas import NEW_ITEM
+from coaching_service.training.workouts.items.models import ItemMoveSource, ItemMoveTarget, WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_results import describe_results
-from coaching_service.web.views.workout.circuits import exercises_of
+from coaching_service.web.views.workout.circuits import add_item, exercises_of
 from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
 
 
-class _MoveForm(TypedDict):
-    target: ObjectId
+class Place(TypedDict):
+    """The position to move something to, from 1; at the end by default."""
+
     place: Annotated[int, Integer(minimum=1, maximum=1000), Default(1000)]
+
+
+class MoveForm(Place):
+    """The workout to move an item to, and the position there."""
+
+    target: ObjectId
 
 
 class _RemoveForm(TypedDict):
@@ -34,9 +40,9 @@ class _RemoveForm(TypedDict):
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
     """Declare the forms on `workout_page` that move, duplicate and remove an item."""
 
-    @owner_pages.post(f"{ITEM}/move", form=_MoveForm, on=workout_page)
+    @owner_pages.post(f"{ITEM}/move", form=MoveForm, on=workout_page)
     async def place_item(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _MoveForm
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: MoveForm
     ) -> Redirect:
         """Move an item to a position in this or another workout, and open that workout."""
         source: ItemMoveSource = {"wblockId": block_id, "witemId": witem_id}
@@ -51,8 +57,7 @@ def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.get(ctx, owner, block_id)
         at = items.find_index(block["items"], witem_id)
-        details = NEW_ITEM.load(_planned_fields(block["items"][at]))
-        added = await item_service.create_item(ctx, owner, block_id, cast("ItemInput", details))
+        added = await add_item(ctx, owner, block_id, _planned_fields(block["items"][at]))
         if at + 1 < len(block["items"]):
             source: ItemMoveSource = {"wblockId": block_id, "witemId": added["_id"]}
             await item_service.move_item(ctx, owner, source, {"wblockId": block_id, "index": at + 1})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from marshmallow import ValidationError, validates_schema
 
@@ -19,6 +19,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
+from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
 
 _FIELD = "text"
@@ -26,11 +27,10 @@ MAX_TEXT_LENGTH = 20_000
 _SUGGESTED_TEMPLATES = 200
 
 
-class ItemsText(TypedDict):
+class ItemsText(Confirmation):
     """Items as text, and whether the user has confirmed loads in it that are unusual."""
 
     text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
-    confirmed: Annotated[bool, Default(False)]
 
 
 class NewWorkoutText(ItemsText):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from marshmallow import Schema
 
@@ -22,11 +22,13 @@ from coaching_service.progress.logs.schemas import (
 )
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockLog
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import LoggedSets, WorkItem
+from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import Confirmation, ValuesForm, require_confirmed_rows
+from coaching_service.web.views.far_values import Confirmation, ValuesForm, entered_values, require_confirmed_rows
 from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
@@ -35,17 +37,22 @@ from coaching_service.web.views.workout.unusual_loads import loads_of_item, requ
 
 _LOG = f"{ITEM}/log"
 _MAX_ROWS = 300
+T = TypeVar("T", bound=Mapping[str, Any])
+
+
+class _SetsForm(LoggedSets, Confirmation):
+    """The sets of an exercise or circuit."""
 
 
 def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the pages on which a coach logs a client's results."""
     _declare_session_page(owner_pages)
     page = _declare_log_page(owner_pages)
-    _declare_log_form(owner_pages, page, "exercise", input_of(Confirmation, ExerciseItemLog)())
-    _declare_log_form(owner_pages, page, "circuit", input_of(Confirmation, CircuitItemLog)())
-    _declare_log_form(owner_pages, page, "task", TaskItemLog())
-    _declare_log_form(owner_pages, page, "metrics", input_of(ValuesForm, TaskItemLog)())
-    _declare_log_form(owner_pages, page, "form", ANSWERS_FORM)
+    _declare_log_form(owner_pages, page, "exercise", input_of(_SetsForm, ExerciseItemLog)(), _read_sets)
+    _declare_log_form(owner_pages, page, "circuit", input_of(_SetsForm, CircuitItemLog)(), _read_sets)
+    _declare_log_form(owner_pages, page, "task", TaskItemLog(), _read_nothing)
+    _declare_log_form(owner_pages, page, "metrics", input_of(ValuesForm, TaskItemLog)(), _read_values)
+    _declare_log_form(owner_pages, page, "form", ANSWERS_FORM, _read_answers)
 
 
 def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
@@ -62,9 +69,9 @@ def _declare_session_page(owner_pages: WorkoutOwnerPages) -> None:
         }
 
     @owner_pages.post(f"{BLOCK}/log", form=WorkoutBlockLog(), on=session_page)
-    async def log_session(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    async def log_session(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: BlockLog) -> Redirect:
         """Record the duration, RPE, feeling and comment of a session."""
-        await logs.log_block(ctx, owner_id, block_id, cast("BlockLog", form))
+        await logs.log_block(ctx, owner_id, block_id, form)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Session saved.")
 
 
@@ -124,51 +131,62 @@ def _question_options(item: Document) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-def _declare_log_form(owner_pages: WorkoutOwnerPages, page: Handler, name: str, schema: Schema) -> None:
-    """Declare the form that logs one type of item."""
+def _declare_log_form(
+    owner_pages: WorkoutOwnerPages,
+    page: Handler,
+    name: str,
+    schema: Schema,
+    read_results: Callable[[Context, ObjectId, ObjectId, ObjectId, T], Awaitable[Document]],
+) -> None:
+    """Declare the form that logs one type of item; `read_results` returns its results as REST receives them."""
 
-    async def log_item(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
-    ) -> Redirect:
+    async def log_item(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: T) -> Redirect:
         """Log the results of an item."""
         if (area := items.LOG_AREAS.get(name.upper())) is not None:
             require_permission(ctx.caller, area.VIEW)
-        if "values" in form:
-            await require_confirmed_rows(ctx, owner_id, block_id, cast("ValuesForm", form))
-        if "customerSets" in form:
-            block = await workouts.get(ctx, owner_pages.owner_type(owner_id), block_id)
-            known = loads_of_item(block["items"][items.find_index(block["items"], witem_id)])
-            loads = row_loads("customerSets", form["customerSets"])
-            require_confirmed_loads(ctx, loads, known, confirmed=form["confirmed"])
-        await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load(_log_request(form)))
+        results = await read_results(ctx, owner_id, block_id, witem_id, form)
+        await logs.log_item(ctx, owner_id, block_id, witem_id, ITEM_LOG.load({**form, **results}))
         return Redirect(owner_pages.block_path(owner_id, block_id), "Log saved.")
 
     log_item.__name__ = f"log_{name}"
     owner_pages.post(f"{_LOG}/{name}", form=schema, on=page)(log_item)
 
 
-def _log_request(form: Mapping[str, Any]) -> Document:
-    """Return a submitted form as the log request of the REST interface, without its empty rows."""
-    request: Document = {name: form[name] for name in ("isCompleted", "comment", "pain", "version") if name in form}
-    if "customerSets" in form:
-        request["customerSets"] = [_set_request(row) for row in form["customerSets"] if _has_value(row)]
-    if "values" in form:
-        request["values"] = [
-            {"metricId": str(row["metricId"]), "value": row["value"]}
-            for row in form["values"]
-            if row["value"] is not None
-        ]
-    if "answers" in form:
-        request["answers"] = answer_requests(cast("FormAnswers", form))
-    return request
+async def _read_sets(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, form: _SetsForm
+) -> Document:
+    """Return the sets without empty rows. Raises InvalidFields for loads that are unusual and not confirmed."""
+    block = await workouts.get(ctx, ClientCalendar(customer_id), block_id)
+    known = loads_of_item(block["items"][items.find_index(block["items"], item_id)])
+    require_confirmed_loads(ctx, row_loads("customerSets", form["customerSets"]), known, confirmed=form["confirmed"])
+    return {"customerSets": [_set_request(row) for row in form["customerSets"] if _has_value(row)]}
 
 
-def _has_value(row: Mapping[str, Any]) -> bool:
+async def _read_values(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, _: ObjectId, form: ValuesForm
+) -> Document:
+    await require_confirmed_rows(ctx, customer_id, block_id, form)
+    entered = entered_values(form["values"]).values()
+    return {"values": [{"metricId": str(metric_id), "value": value} for metric_id, value in entered]}
+
+
+async def _read_answers(
+    _: Context, _customer: ObjectId, _block: ObjectId, _item: ObjectId, form: FormAnswers
+) -> Document:
+    return {"answers": answer_requests(form)}
+
+
+async def _read_nothing(*_: object) -> Document:
+    return {}
+
+
+def _has_value(row: CustomerSet) -> bool:
     return row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)
 
 
-def _set_request(row: Mapping[str, Any]) -> Document:
-    request = {name: row[name] for name in ("index", "isCompleted", *AMOUNT_FIELDS)}
+def _set_request(row: CustomerSet) -> Document:
+    request: Document = {"index": row["index"], "isCompleted": row["isCompleted"]}
+    request |= {name: row[name] for name in AMOUNT_FIELDS}
     if row["exerciseId"] is not None:
         request["exerciseId"] = str(row["exerciseId"])
     if row["round"] is not None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
-from marshmallow import Schema, fields
+from marshmallow import fields
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Text, Version
+from coaching_service.core.validation import TEXT_LENGTH, Input, ListOf, Text
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
@@ -26,9 +25,10 @@ from coaching_service.training.workouts.items.models import PlannedReminder, Tas
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import ConfirmedValues
+from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.workout.circuits import (
-    CircuitExercise,
+    CircuitForm,
+    Versioned,
     find_circuit,
     position_of,
     replace_exercises,
@@ -43,38 +43,34 @@ from coaching_service.web.views.workout.planned_set_rows import (
     planned_sets,
     set_rows,
 )
-from coaching_service.web.views.workout.unusual_loads import loads_of, loads_of_item, require_confirmed_loads, row_loads
+from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_circuit_exercise, save_exercise
+from coaching_service.web.views.workout.unusual_loads import loads_of, loads_of_item, require_confirmed_loads
 
+T = TypeVar("T", bound=Versioned)
 _CIRCUIT_EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
 
 
-class _VersionForm(Input):
-    version = Version(required=True)
+class _TaskForm(Versioned, TaskFields):
+    """A task."""
 
 
-class _SetsForm(_VersionForm, ConfirmedValues):
+class _ReminderForm(Versioned, PlannedReminder):
+    """A reminder."""
+
+
+class _SetTextForm(Versioned, Confirmation):
+    setText: Annotated[str, Text(max_length=TEXT_LENGTH)]
+
+
+class _SetRows(Input):
     sets = ListOf(fields.Nested(SET_ROW), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
-    instructions = Text(max_length=TEXT_LENGTH, allow_blank=True, allow_none=True, load_default=None)
-
-
-class _ExerciseForm(_SetsForm):
-    supersetId = Text(allow_blank=True, allow_none=True, load_default=None)
-
-
-class _SetTextForm(_VersionForm, ConfirmedValues):
-    setText = Text(max_length=TEXT_LENGTH, required=True)
-
-
-class _CircuitForm(_VersionForm):
-    circuitName = Text(required=True)
-    rounds = Integer(minimum=1, maximum=1_000, required=True)
 
 
 def declare(owner_pages: WorkoutOwnerPages) -> None:
     """Declare the pages and forms that edit an item."""
     item_page = _declare_item_page(owner_pages)
     _declare_item_forms(owner_pages, item_page)
-    _declare_set_text_form(owner_pages, item_page)
+    _declare_set_forms(owner_pages, item_page)
     _declare_circuit_exercise_page(owner_pages)
     _declare_circuit_exercise_removal(owner_pages, item_page)
 
@@ -102,42 +98,38 @@ def _declare_item_page(owner_pages: WorkoutOwnerPages) -> Handler:
 
 
 def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
-    def declare_form(path: str, name: str, schema: Schema, change_of: Callable[[Mapping[str, Any]], Document]) -> None:
+    def declare_form(path: str, name: str, model: type[T], change_of: Callable[[T], Mapping[str, object]]) -> None:
         async def change_item(
-            ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+            ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: T
         ) -> Redirect:
             """Change what an item plans."""
-            owner = owner_pages.owner_type(owner_id)
-            if "sets" in form:
-                known = await _load_known(ctx, owner, block_id, witem_id)
-                require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
-            change = ITEM_CHANGE.load(change_of(form) | {"version": form["version"]})
-            await item_service.update_item(ctx, owner, block_id, witem_id, change)
+            change = ITEM_CHANGE.load({"version": form["version"], **change_of(form)})
+            await item_service.update_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
             return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
         change_item.__name__ = name
-        owner_pages.post(f"{ITEM}/{path}", form=schema, on=item_page)(change_item)
+        owner_pages.post(f"{ITEM}/{path}", form=model, on=item_page)(change_item)
 
-    declare_form("sets", "change_sets", _ExerciseForm(), _exercise_change)
-    declare_form("circuit", "change_circuit", _CircuitForm(), lambda form: _select(form, "circuitName", "rounds"))
+    declare_form("circuit", "change_circuit", CircuitForm, lambda form: form)
+    declare_form("task", "change_task", _TaskForm, lambda form: {"taskFields": take(TaskFields, form)})
     declare_form(
-        "task",
-        "change_task",
-        input_of(TaskFields, _VersionForm)(),
-        lambda form: {"taskFields": _select(form, "title", "description")},
-    )
-    declare_form(
-        "reminder",
-        "change_reminder",
-        input_of(PlannedReminder, _VersionForm)(),
-        lambda form: {"reminderFields": _select(form, "scheduledTime", "message")},
+        "reminder", "change_reminder", _ReminderForm, lambda form: {"reminderFields": take(PlannedReminder, form)}
     )
 
 
-def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
-    @owner_pages.post(f"{ITEM}/set-text", form=_SetTextForm(), on=item_page)
+def _declare_set_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
+    @owner_pages.post(f"{ITEM}/sets", form=input_of(ExerciseForm, _SetRows)(), on=item_page)
+    async def change_sets(
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: ExerciseForm
+    ) -> Redirect:
+        """Change the planned sets, the instructions and the superset of an exercise."""
+        owner = owner_pages.owner_type(owner_id)
+        await save_exercise(ctx, owner, block_id, witem_id, form, planned_sets(form["sets"]))
+        return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
+
+    @owner_pages.post(f"{ITEM}/set-text", form=_SetTextForm, on=item_page)
     async def change_set_text(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: dict[str, Any]
+        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _SetTextForm
     ) -> Redirect:
         """Replace the planned sets of an exercise by the sets of a text."""
         try:
@@ -146,28 +138,11 @@ def _declare_set_text_form(owner_pages: WorkoutOwnerPages, item_page: Handler) -
             raise TextError([Problem("setText", None, str(error), error.problem)]) from None
         owner = owner_pages.owner_type(owner_id)
         highest = {"setText": max((load for load in loads_of(sets) if load), default=None)}
-        known = await _load_known(ctx, owner, block_id, witem_id)
+        known = loads_of_item(_find_item(await workouts.get(ctx, owner, block_id), witem_id))
         require_confirmed_loads(ctx, highest, known, confirmed=form["confirmed"])
         change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
         await item_service.update_item(ctx, owner, block_id, witem_id, change)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
-
-
-async def _load_known(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> list[float | None]:
-    """Load the planned and done loads of an item."""
-    return loads_of_item(_find_item(await workouts.get(ctx, owner, block_id), item_id))
-
-
-def _exercise_change(form: Mapping[str, Any]) -> Document:
-    return {
-        "exerciseSets": planned_sets(form["sets"]),
-        "exerciseInstructions": form["instructions"],
-        "supersetId": form["supersetId"] or None,
-    }
-
-
-def _select(form: Mapping[str, Any], *names: str) -> Document:
-    return {name: form[name] for name in names}
 
 
 def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
@@ -188,28 +163,18 @@ def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
             "item_path": f"{variables['block_path']}/items/{witem_id}",
         }
 
-    @owner_pages.post(_CIRCUIT_EXERCISE, form=_SetsForm(), on=circuit_exercise_page)
+    @owner_pages.post(_CIRCUIT_EXERCISE, form=input_of(SetsForm, _SetRows)(), on=circuit_exercise_page)
     async def change_circuit_exercise(
         ctx: Context,
         owner_id: ObjectId,
         block_id: ObjectId,
         witem_id: ObjectId,
         exercise_id: ObjectId,
-        form: dict[str, Any],
+        form: SetsForm,
     ) -> Redirect:
         """Change the sets and instructions of an exercise in a circuit."""
-        owner = owner_pages.owner_type(owner_id)
-        block = await workouts.get(ctx, owner, block_id)
-        circuit = find_circuit(block, witem_id)
-        known = loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"])
-        require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])
-        entry: CircuitExercise = {
-            "exerciseId": str(exercise_id),
-            "sets": planned_sets(form["sets"]),
-            "instructions": form["instructions"],
-        }
-        entries = with_replaced(circuit, exercise_id, [entry])
-        await replace_exercises(ctx, owner, block_id, circuit, entries, form["version"])
+        owner, sets = owner_pages.owner_type(owner_id), planned_sets(form["sets"])
+        await save_circuit_exercise(ctx, owner, block_id, witem_id, exercise_id, form, sets)
         return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Changes saved.")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
 from typing import Annotated, Any, Literal
 
 from marshmallow import ValidationError, validates_schema
@@ -100,10 +101,13 @@ def _row(planned: PlannedSet) -> Document:
 
 def planned_sets(rows: Sequence[Document]) -> list[Document]:
     """Return the planned sets of submitted rows, without removed and blank ones; new sets follow the last index."""
-    remaining = [row for row in rows if not row["out"] and (row["index"] or _has_value(row))]
-    last_index = max((row["index"] or 0 for row in rows), default=0)
-    new_indexes = iter(range(last_index + 1, last_index + 1 + len(remaining)))
-    return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in remaining]
+    return with_indexes([row for row in rows if row["index"] or _has_value(row)])
+
+
+def with_indexes(rows: Sequence[Document]) -> list[Document]:
+    """Return the planned sets of rows, without removed ones; new sets follow the last index."""
+    new_indexes = count(max((row["index"] or 0 for row in rows), default=0) + 1)
+    return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in rows if not row["out"]]
 
 
 def _has_value(row: Document) -> bool:

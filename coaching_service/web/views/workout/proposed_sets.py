@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.database.documents import Document
+from coaching_service.core.validation import Integer, Number
 from coaching_service.library.exercises.models import Exercise
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_SECONDS, MAX_SETS
 from coaching_service.web.views.workout.planned_set_rows import SET_ROW, planned_sets
 
 PROPOSED_SETS = 3
@@ -16,6 +18,16 @@ _UNITS = {"reps": "reps", "time": "s"}
 _TIMED_TYPES = ("cardio", "stretching")
 _TIMED_TAG = "isometric"
 _SET_ROW = SET_ROW()
+
+
+class SetChoice(TypedDict):
+    """The equal sets to plan of an exercise; the number of sets and the range are proposed where they are None."""
+
+    sets: Annotated[int | None, Integer(minimum=1, maximum=MAX_SETS)]
+    low: Annotated[float | None, Number(minimum=0)]
+    high: Annotated[float | None, Number(minimum=0)]
+    load: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
+    rest: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
 
 
 def _set_type(exercise: Mapping[str, Any]) -> str:
@@ -36,16 +48,12 @@ def with_proposed_ranges(exercises: Sequence[Exercise]) -> list[Document]:
     return [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in exercises]
 
 
-def plan_sets(exercise: Mapping[str, Any], form: Mapping[str, Any], *, in_circuit: bool) -> list[Document]:
-    """Plan equal sets of an exercise.
-
-    `form` has `sets`, `low`, `high`, `load` and `rest`; the number of sets and the range are proposed where they are
-    None. Raises ValidationError if the range does not match the exercise.
-    """
+def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: bool) -> list[Document]:
+    """Plan equal sets of an exercise. Raises ValidationError if the range does not match the exercise."""
     set_type = _set_type(exercise)
-    low, high = form["low"], form["high"]
+    low, high = wanted["low"], wanted["high"]
     if low is None and high is None:
         low, high = _PROPOSED_RANGES[set_type]
-    row = _SET_ROW.load({"type": set_type, "low": low, "high": high, "load": form["load"], "rest": form["rest"]})
-    count = form["sets"] or (_PROPOSED_SETS_PER_ROUND if in_circuit else PROPOSED_SETS)
+    row = _SET_ROW.load({"type": set_type, "low": low, "high": high, "load": wanted["load"], "rest": wanted["rest"]})
+    count = wanted["sets"] or (_PROPOSED_SETS_PER_ROUND if in_circuit else PROPOSED_SETS)
     return planned_sets([row] * count)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, timedelta
-from typing import Any, cast
+from typing import Any
 
 from marshmallow import Schema
 
@@ -13,6 +14,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.programs.models import LAST_DAY
+from coaching_service.training.schedule.models import Day
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.workouts.blocks import service as workouts
@@ -20,8 +22,9 @@ from coaching_service.training.workouts.blocks.models import Block, BlockChange,
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.pages import Redirect
+from coaching_service.web.search_fields import Search
 from coaching_service.web.views.item_results import describe_results
-from coaching_service.web.views.workout.add_items import ExerciseSearch, load_choices, search_path
+from coaching_service.web.views.workout.add_items import load_choices, search_path
 from coaching_service.web.views.workout.card_rows import used_columns
 from coaching_service.web.views.workout.cards import card_variables, superset_labels
 from coaching_service.web.views.workout.circuits import circuits_of
@@ -32,10 +35,8 @@ from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, Worko
 def declare(owner_pages: WorkoutOwnerPages) -> Handler:
     """Declare the page of a workout and the forms that change the whole workout; returns the page's handler."""
 
-    @owner_pages.get(BLOCK, permission=owner_pages.view, query=ExerciseSearch, template="workout/workout.html")
-    async def workout_page(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: ExerciseSearch
-    ) -> dict[str, Any]:
+    @owner_pages.get(BLOCK, permission=owner_pages.view, query=Search, template="workout/workout.html")
+    async def workout_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: Search) -> dict[str, Any]:
         """A workout with its items and results, and what can be added to it."""
         variables = await owner_pages.load_variables(ctx, owner_id, block_id)
         block, unit = variables["block"], ctx.caller.company.load_unit
@@ -94,17 +95,17 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, plac
     change_form = patch_of(input_of(BlockName), place_form, name="WorkoutForm")
 
     @owner_pages.post(BLOCK, form=change_form, on=workout_page)
-    async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: BlockChange) -> Redirect:
         """Rename a workout or move it to another day; on the same day it keeps its position."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.get(ctx, owner, block_id)
         if form.get(owner.day_field) == block[owner.day_field]:
             del form[owner.day_field]
-        await workouts.update(ctx, owner, block_id, cast("BlockChange", form))
+        await workouts.update(ctx, owner, block_id, form)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
     @owner_pages.post(f"{BLOCK}/copy", form=place_form(), on=workout_page)
-    async def copy_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: dict[str, Any]) -> Redirect:
+    async def copy_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: Mapping[str, Day]) -> Redirect:
         """Copy a workout to another day, without its results."""
         owner = owner_pages.owner_type(owner_id)
         block = await workouts.copy(ctx, owner, block_id, form[owner.day_field])
@@ -126,9 +127,7 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, plac
 
 
 def _declare_saving(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(
-        f"{BLOCK}/template", form=input_of(TemplateDetails)(), on=workout_page, permission=PROGRAMS.CREATE
-    )
+    @owner_pages.post(f"{BLOCK}/template", form=TemplateDetails, on=workout_page, permission=PROGRAMS.CREATE)
     async def save_as_template(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: TemplateDetails) -> Redirect:
         """Create a template of what a workout plans."""
         owner = owner_pages.owner_type(owner_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict
+from typing import Any
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
@@ -15,7 +15,7 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import ExerciseItem, Swap
 from coaching_service.web.pages import Redirect
-from coaching_service.web.search_fields import Keywords
+from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views.train.sessions import item_path, workout_path
 from coaching_service.web.views.train.workout.item_forms import change_item
 from coaching_service.web.views.train.workout.page import ITEM, pages, workout_page
@@ -23,12 +23,8 @@ from coaching_service.web.views.train.workout.page import ITEM, pages, workout_p
 _SUGGESTIONS, _RESULTS = 12, 20
 
 
-class _Search(TypedDict):
-    keywords: Annotated[str, Keywords()]
-
-
-@pages.get(f"{ITEM}/swap", access=customer(), query=_Search, template="train/workout/swap.html")
-async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: _Search) -> dict[str, Any]:
+@pages.get(f"{ITEM}/swap", access=customer(), query=KeywordQuery, template="train/workout/swap.html")
+async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """Exercises to do in place of a planned one: similar ones, or those that match a search."""
     block, item = await _read_exercise(ctx, wblock_id, witem_id)
     swap = item.get("swappedFor")
