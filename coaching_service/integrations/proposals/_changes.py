@@ -25,7 +25,7 @@ from coaching_service.integrations.proposals.models import ProposedChange
 from coaching_service.people.changes.models import DocumentValues
 from coaching_service.people.changes.visibility import limit_values
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.models import NamedCustomer
 
 MOST_CHANGES, _MOST_CHARACTERS = 300, 2_000
 # What only follows from other records that are listed.
@@ -87,7 +87,7 @@ def _describe(
     values: DocumentValues,
     words: DocumentDescription,
     present: Values,
-    names: Mapping[ObjectId, CustomerReference],
+    names: Mapping[ObjectId, NamedCustomer],
 ) -> ProposedChange:
     date = {**present, **(values["before"] or {}), **(values["after"] or {})}.get("date")
     return {

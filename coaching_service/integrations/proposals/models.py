@@ -13,8 +13,7 @@ from coaching_service.core.database.recording import Approver
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
-from coaching_service.people.customers.models import CustomerReference
-from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 
 Status = Literal["pending", "executed", "rejected", "expired", "failed", "recalled"]
 _STATUS = (
@@ -30,9 +29,7 @@ class ProposedChange(TypedDict):
     """One record that a proposal changes, in words for a coach."""
 
     kind: Annotated[str, Description("The kind of record, such as `workout`.")]
-    customer: Annotated[
-        CustomerReference | None, fields.Nested(NamedCustomer), Description("The client whose record it is, if any.")
-    ]
+    customer: Annotated[NamedCustomer | None, Description("The client whose record it is, if any.")]
     date: Annotated[str | None, Description("The day of the record, if it has one.")]
     before: Annotated[str | None, Description("The record before; null if it does not exist.")]
     after: Annotated[str | None, Description("The record afterwards; null if it is removed.")]

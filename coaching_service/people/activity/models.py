@@ -16,8 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Choice, Output
-from coaching_service.people.customers.models import CustomerReference
-from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 
 ActivityType = Literal[
     "workout_completed",
@@ -99,7 +98,7 @@ class AttributedEvent(ActivityEvent):
 class CompanyEvent(AttributedEvent):
     """An entry of the feed of all clients, with its client."""
 
-    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
+    customer: Annotated[NamedCustomer, Description("The client.")]
 
 
 class ChangedEvent(CompanyEvent):

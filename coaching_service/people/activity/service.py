@@ -33,7 +33,7 @@ from coaching_service.people.activity.models import (
 from coaching_service.people.changes.event_data import data_of
 from coaching_service.people.changes.visibility import list_hidden_types
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.models import NamedCustomer
 
 # The identifier in an event that the entry has only as its source.
 _SOURCE_FIELDS: dict[ActivityType, str] = {"personal_record": "recordId", "program_assigned": "assignmentId"}
@@ -210,5 +210,5 @@ async def list_changed_events(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
-def _changed_event(stored: CompanyFeedItem, customer: CustomerReference) -> ChangedEvent:
+def _changed_event(stored: CompanyFeedItem, customer: NamedCustomer) -> ChangedEvent:
     return {**_attributed_event(stored), "changeId": stored["_id"], "customer": customer}

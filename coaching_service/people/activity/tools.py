@@ -35,7 +35,7 @@ from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.models import NamedCustomer
 
 tools = Tools()
 _TYPES = get_args(ActivityType)
@@ -167,7 +167,7 @@ class _ClientLabels:
         self._ids: dict[str, ObjectId] = {}
         self._seen: set[ObjectId] = set()
 
-    def label(self, client: CustomerReference) -> str:
+    def label(self, client: NamedCustomer) -> str:
         """Return the name of a client, and the identifier if it is needed, with a space after it."""
         is_known = self._ids.setdefault(client["name"], client["_id"]) == client["_id"] and client["_id"] in self._seen
         self._seen.add(client["_id"])
@@ -193,7 +193,7 @@ async def _read_documents(ctx: Context, shown: Sequence[ChangeSummary]) -> dict[
     return {change["_id"]: change["documents"] for change in details}
 
 
-def _reference(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> CustomerReference | None:
+def _reference(change: ChangeSummary, names: Mapping[ObjectId | None, str]) -> NamedCustomer | None:
     client = change["customerId"]
     return None if client is None else {"_id": client, "name": names.get(client, "")}
 

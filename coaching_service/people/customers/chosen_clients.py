@@ -17,7 +17,7 @@ from coaching_service.core.mcp.results import typed
 from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.core.validation_messages import Message, invalid
 from coaching_service.people.customers import bulk, service
-from coaching_service.people.customers.models import CustomerFilter, CustomerReference
+from coaching_service.people.customers.models import CustomerFilter, NamedCustomer
 from coaching_service.people.customers.nearest import match_groups
 
 MAX_CLIENTS = 50
@@ -54,7 +54,7 @@ class ClientsArgument(Arguments):
 
 async def choose_clients(
     ctx: Context, customer_id: ObjectId | None, customer_ids: Sequence[ObjectId] | None, groups: Sequence[str] | None
-) -> list[CustomerReference]:
+) -> list[NamedCustomer]:
     """Return the chosen clients, of groups by name, which needs the permission to list clients.
 
     Raises NotFound, Forbidden, and InvalidFields that names every entry which is no client of the
@@ -67,7 +67,7 @@ async def choose_clients(
     return await _list_members(ctx, groups or [])
 
 
-async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[CustomerReference]:
+async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list[NamedCustomer]:
     """Return the clients of the caller among `ids`.
 
     Raises InvalidFields, naming `field`, for none or more than 50, and Forbidden for a caller who may not list clients.
@@ -81,7 +81,7 @@ async def name_chosen(ctx: Context, ids: Sequence[ObjectId], field: str) -> list
     return [{"_id": each, "name": name} for each, name in (await bulk.load_names(ctx, list(ids))).items()]
 
 
-async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[CustomerReference]:
+async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[NamedCustomer]:
     ids = list(dict.fromkeys(customer_ids))
     accessible = await bulk.find_accessible(ctx, ids)
     errors: list[FieldError] = [
@@ -97,7 +97,7 @@ async def _find_each(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[Cus
     return [references[each] for each in ids]
 
 
-async def _list_members(ctx: Context, groups: Sequence[str]) -> list[CustomerReference]:
+async def _list_members(ctx: Context, groups: Sequence[str]) -> list[NamedCustomer]:
     require_permission(ctx.caller, CUSTOMERS.VIEW)  # an error names groups
     wanted = await match_groups(ctx, groups)
     if wanted.unknown:
@@ -119,13 +119,13 @@ async def keep_resolved(ctx: Context, key: str, ids: list[ObjectId]) -> list[Obj
     return [each for each in ids if each in resolved]
 
 
-def name_clients(clients: Sequence[CustomerReference]) -> str:
+def name_clients(clients: Sequence[NamedCustomer]) -> str:
     """Return the names of clients, of several with their number: `«Ana»`, or `2 clients, «Ana», «Bo»`."""
     names = ", ".join(typed(each["name"]) for each in clients)
     return names if len(clients) == 1 else f"{len(clients)} clients, {names}"
 
 
-def identify_clients(clients: Sequence[CustomerReference]) -> dict[str, ObjectId | list[ObjectId]]:
+def identify_clients(clients: Sequence[NamedCustomer]) -> dict[str, ObjectId | list[ObjectId]]:
     """Return the identifiers of clients for the result of a tool."""
     ids = [each["_id"] for each in clients]
     return {"customerId": ids[0]} if len(ids) == 1 else {"customerIds": ids}

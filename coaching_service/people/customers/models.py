@@ -286,7 +286,7 @@ class CustomerQuery(RecordQuery):
     email: NotRequired[Annotated[str, Description("The whole e-mail address, without regard to case.")]]
 
 
-class ArchiveRequest(TypedDict):
+class CustomerReference(TypedDict):
     """The client to archive or restore."""
 
     id: ObjectId
@@ -299,14 +299,14 @@ class ProfilePhotoFields(TypedDict):
     version: NotRequired[Annotated[int, FormVersion()]]
 
 
-class CustomerReference(TypedDict):
+class NamedCustomer(TypedDict):
     """A client by identifier and full name."""
 
     _id: ObjectId
     name: Annotated[str, Description("Name and surname.")]
 
 
-class CustomerRate(CustomerReference):
+class CustomerRate(NamedCustomer):
     """A client with one of the stored compliance rates in percent; None without a workout day."""
 
     rate: float | None

@@ -23,7 +23,6 @@ from coaching_service.people.customers.schemas import CreatedCustomer, Customer,
 from coaching_service.people.customers.trainer_filter import parse_trainers
 
 routes = Routes("/coach/customers", tag="Customers")
-_ARCHIVE_REQUEST = input_of(models.ArchiveRequest, name="CustomerReference")()
 
 
 @routes.get(
@@ -101,12 +100,12 @@ async def list_customer_groups(ctx: Context) -> list[models.CustomerGroup]:
 @routes.put(
     "/archive",
     access=coach(CUSTOMERS.EDIT),
-    body=_ARCHIVE_REQUEST,
+    body=models.CustomerReference,
     returns=Customer,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
-async def archive_customer(ctx: Context, body: models.ArchiveRequest) -> models.CustomerProfile:
+async def archive_customer(ctx: Context, body: models.CustomerReference) -> models.CustomerProfile:
     """Archive a client.
 
     Repeating is harmless.
@@ -117,12 +116,12 @@ async def archive_customer(ctx: Context, body: models.ArchiveRequest) -> models.
 @routes.put(
     "/unarchive",
     access=coach(CUSTOMERS.EDIT),
-    body=_ARCHIVE_REQUEST,
+    body=models.CustomerReference,
     returns=Customer,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
 )
-async def unarchive_customer(ctx: Context, body: models.ArchiveRequest) -> models.CustomerProfile:
+async def unarchive_customer(ctx: Context, body: models.CustomerReference) -> models.CustomerProfile:
     """Restore an archived client.
 
     Repeating is harmless.

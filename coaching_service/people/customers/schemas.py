@@ -10,4 +10,3 @@ CustomerFields = input_of(models.WrittenDetails, IdentityFields, name="CustomerF
 NewCustomer = input_of(models.SentCustomer, IdentityFields, name="NewCustomer")
 Customer = output_of(models.CustomerProfile, IdentityResult, name="Customer", with_private=("companyId",))
 CreatedCustomer = output_of(models.CreatedCustomer, Customer)
-NamedCustomer = output_of(models.CustomerReference, name="NamedCustomer")

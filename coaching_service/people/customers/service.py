@@ -28,7 +28,7 @@ from coaching_service.people.customers.models import (
     CustomerNames,
     CustomerNotifications,
     CustomerProfile,
-    CustomerReference,
+    NamedCustomer,
 )
 from coaching_service.people.customers.own_models import OwnDetails
 from coaching_service.people.notification_settings import service as notification_settings
@@ -106,7 +106,7 @@ def limit_to_scope(ctx: Context) -> Filter:
     return where | ({"$expr": {"$eq": ["$_id", only]}} if only is not None else {})
 
 
-async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> CustomerReference:
+async def get_visible_reference(ctx: Context, customer_id: ObjectId) -> NamedCustomer:
     """Return a client's identifier and full name. Raises what get_visible raises."""
     customer = await get_visible(ctx, customer_id, (*SCOPE_FIELDS, "name", "surname"))
     return {"_id": customer_id, "name": full_name(customer)}
@@ -133,7 +133,7 @@ async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
     return customer["customerRoleData"]["isArchived"]
 
 
-async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, CustomerReference]:
+async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, NamedCustomer]:
     """Return identifier and full name of the company's clients among `ids`, whatever the caller's scope."""
     customers = await store.find_full_names(ctx, ids)
     return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in customers}

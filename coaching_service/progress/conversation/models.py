@@ -15,8 +15,7 @@ from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
-from coaching_service.people.customers.models import CustomerReference
-from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
@@ -181,7 +180,7 @@ MESSAGE = output_of(Message, first=_FIRST)
 class Conversation(TypedDict):
     """A client's conversation."""
 
-    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer)]
+    customer: NamedCustomer
     lastMessage: Annotated[Message | None, fields.Nested(MESSAGE), Description("The newest message; null for none.")]
     unread: Annotated[int, Description("The number of messages that the caller's side has not read.")]
 

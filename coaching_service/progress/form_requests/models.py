@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, NotRequired, TypedDict
 
-from marshmallow import fields
-
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
-from coaching_service.people.customers.models import CustomerReference
-from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.progress.own_today.models import PendingForm
 
 
@@ -24,7 +21,7 @@ class FormRequestQuery(PartQuery):
 class OfCustomer(TypedDict):
     """A record with its client."""
 
-    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
+    customer: Annotated[NamedCustomer, Description("The client.")]
 
 
 class FormRequest(OfCustomer, PendingForm):

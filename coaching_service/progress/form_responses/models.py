@@ -5,16 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from marshmallow import fields
-
 from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.validation import Date, Text
 from coaching_service.library.forms.models import AnswerValue
-from coaching_service.people.customers.models import CustomerReference
-from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 
 
 class FormResponseAnswer(TypedDict):
@@ -59,7 +56,7 @@ class FormResponse(ResponseFields, ReviewFields, Returned):
 class ReceivedResponse(FormResponse):
     """A response to a form with its client."""
 
-    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
+    customer: Annotated[NamedCustomer, Description("The client.")]
 
 
 # From `from` to `to`, both included. `from` is a keyword of Python, so this type has the functional form.

@@ -28,7 +28,7 @@ from coaching_service.people.customers.chosen_clients import (
     keep_resolved,
     name_chosen,
 )
-from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.assignments import sync
 from coaching_service.training.assignments._schedule_arguments import (
     ExerciseReplacement,
@@ -217,7 +217,7 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
 # --- clients ---------------------------------------------------------------------------------------------------------
 
 
-async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[CustomerReference]:
+async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[NamedCustomer]:
     """Return the chosen clients. Raises what `choose_clients` raises, and NotFound for the program."""
     if (program_id := sent["assigned_program_id"]) is not None:
         ids = await keep_resolved(ctx, f"program {program_id}", await sync.list_running_clients(ctx, program_id))
@@ -226,7 +226,7 @@ async def _choose(ctx: Context, sent: Mapping[str, Any]) -> list[CustomerReferen
 
 
 async def _for_each(
-    clients: Sequence[CustomerReference], change: Callable[[ClientCalendar], Awaitable[Outcome[R]]]
+    clients: Sequence[NamedCustomer], change: Callable[[ClientCalendar], Awaitable[Outcome[R]]]
 ) -> list[Outcome[R]]:
     """Return the outcome for each client. Raises InvalidFields if they are too many workouts for one transaction."""
     outcomes: list[Outcome[R]] = []
@@ -242,16 +242,16 @@ def _list_changed(outcomes: Sequence[Outcome[ChangedItems]] | Sequence[Outcome[A
     return [block for outcome in outcomes for block in outcome.result["changed"]]
 
 
-def _name(clients: Sequence[CustomerReference]) -> str:
+def _name(clients: Sequence[NamedCustomer]) -> str:
     return typed(clients[0]["name"]) if len(clients) == 1 else f"{len(clients)} clients"
 
 
-def _identify(clients: Sequence[CustomerReference]) -> Identifiers:
+def _identify(clients: Sequence[NamedCustomer]) -> Identifiers:
     """Return the identifiers of several clients; nothing for one client, whom the call has named."""
     return identify_clients(clients) if len(clients) > 1 else {}
 
 
-def _describe_each(clients: Sequence[CustomerReference], outcomes: Sequence[Outcome[R]]) -> str:
+def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[Outcome[R]]) -> str:
     """Return what happens to each of several clients: `: «Ana» 3 workouts, 1 left because it is done; «Bo» 2 workouts`.
 
     Empty for one client.
@@ -261,7 +261,7 @@ def _describe_each(clients: Sequence[CustomerReference], outcomes: Sequence[Outc
     return f": {'; '.join(map(_describe_one, clients, outcomes))}"
 
 
-def _describe_one(client: CustomerReference, outcome: Outcome[R]) -> str:
+def _describe_one(client: NamedCustomer, outcome: Outcome[R]) -> str:
     left = [
         f", {sum(block['code'] == code for block in outcome.skipped)} {words}"
         for code, words in _LEFT.items()
@@ -291,7 +291,7 @@ async def _name_planned(ctx: Context, customer_id: ObjectId, first: str, last: s
 
 
 async def _read_progression(
-    ctx: Context, clients: Sequence[CustomerReference], sent: Mapping[str, Any]
+    ctx: Context, clients: Sequence[NamedCustomer], sent: Mapping[str, Any]
 ) -> tuple[Progression | None, Sequence[str], str]:
     """Return the progression of the arguments, the exercises it names, and how their names were read.
 

@@ -15,7 +15,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import Customer, CustomerReference
+from coaching_service.people.customers.models import Customer, NamedCustomer
 from coaching_service.training.assignments import store
 from coaching_service.training.assignments._comparison import Comparison, ProgramNow, compare, taken_over
 from coaching_service.training.assignments.models import StoredAssignment
@@ -57,7 +57,7 @@ class _Running:
     """A client's assignment that is current or upcoming on the client's local date `today`."""
 
     assignment: StoredAssignment
-    customer: CustomerReference
+    customer: NamedCustomer
     today: str
     end: str
 
@@ -165,7 +165,7 @@ async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
 
 
 def _running(ctx: Context, assignment: StoredAssignment, client: Customer, last: str | None) -> _Running:
-    customer: CustomerReference = {"_id": client["_id"], "name": customers.full_name(client)}
+    customer: NamedCustomer = {"_id": client["_id"], "name": customers.full_name(client)}
     end = max(assignment["startDate"], last or assignment["endDate"])
     return _Running(assignment, customer, str(ctx.caller.today(client["timezone"])), end)
 

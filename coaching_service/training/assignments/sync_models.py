@@ -10,8 +10,7 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Identifier, ListOf
-from coaching_service.people.customers.models import CustomerReference
-from coaching_service.people.customers.schemas import NamedCustomer
+from coaching_service.people.customers.models import NamedCustomer
 
 SyncState = Literal["same", "changed", "new", "removed", "customised", "done", "past"]
 Syncable = Literal["changed", "new", "removed", "customised"]
@@ -93,7 +92,7 @@ class AssignmentSync(TypedDict):
     """The workouts of an assignment, by date."""
 
     assignmentId: ObjectId
-    customer: Annotated[CustomerReference, fields.Nested(NamedCustomer), Description("The client.")]
+    customer: Annotated[NamedCustomer, Description("The client.")]
     blocks: Annotated[list[SyncBlock], fields.List(fields.Nested(output_of(SyncBlock)))]
 
 
@@ -101,7 +100,7 @@ class RunningAssignment(TypedDict):
     """A client who is on a program, and where: the week from 1 (0: not begun), of how many."""
 
     assignmentId: ObjectId
-    customer: CustomerReference
+    customer: NamedCustomer
     startDate: str
     endDate: str
     status: RunningStatus

@@ -21,7 +21,7 @@ from coaching_service.core.validation import Identifier
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.chosen_clients import ClientsArgument, choose_clients, identify_clients
-from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.assignments import service
 from coaching_service.training.assignments.models import ProgramAssignment, ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
@@ -112,7 +112,7 @@ async def assign_program(
     )
 
 
-def _require_room(clients: Sequence[CustomerReference], assignments: Sequence[ProgramAssignmentResult]) -> None:
+def _require_room(clients: Sequence[NamedCustomer], assignments: Sequence[ProgramAssignmentResult]) -> None:
     """Raise InvalidFields, naming the clients, if all days of the program are taken and left as they are."""
     full = [
         typed(client["name"])
@@ -124,7 +124,7 @@ def _require_room(clients: Sequence[CustomerReference], assignments: Sequence[Pr
         raise invalid_field("onConflict", f"{message}; add or replace, or another startDate, assigns it", code="EMPTY")
 
 
-def _describe(client: CustomerReference, assignment: ProgramAssignmentResult) -> str:
+def _describe(client: NamedCustomer, assignment: ProgramAssignmentResult) -> str:
     """Return the number of workouts that a client gets, and on how many days there were others."""
     taken = len({conflict["date"] for conflict in assignment["conflicts"]})
     conflicts = f" ({taken} {'day' if taken == 1 else 'days'} had workouts)" if taken else ""

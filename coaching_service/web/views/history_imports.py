@@ -22,7 +22,7 @@ from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.full_names import distinct_names
-from coaching_service.people.customers.models import CustomerReference
+from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views import import_presentation
@@ -118,5 +118,5 @@ async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:
     return await background_jobs.get_with_work(ctx, job_id)
 
 
-async def _find_client(ctx: Context, customer_id: ObjectId | None) -> CustomerReference | None:
+async def _find_client(ctx: Context, customer_id: ObjectId | None) -> NamedCustomer | None:
     return None if customer_id is None else await customers.get_visible_reference(ctx, customer_id)
