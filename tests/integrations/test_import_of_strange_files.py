@@ -15,12 +15,13 @@ import pytest
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
+from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.company_import import _archive_reader
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.declared_world import make_world
-from tests.support.training import block_with, exercise_of
+from tests.support.training import block_with, exercise_of, log
 from tests.support.transfer import Entries, export, import_file, make_zip, records, send, with_records, with_sums
 
 
@@ -111,6 +112,25 @@ async def test_settings_of_notifications_are_validated(
     client["notifications"] = chosen
     [(_, found)] = await problems(target, with_records(entries, "customers", client))
     assert found is not None and found.startswith(field)
+
+
+async def test_logged_sets_have_the_limits_of_requests(coach: CoachClient, target: CoachClient) -> None:
+    block = await block_with(coach, await coach.create_customer(), exercise_of(await coach.create_exercise("Squat")))
+    (await log(coach, block, block["items"][0], customerSets=[{"reps": 5, "load": 60}])).ok()
+    entries = await export(coach)
+    ((block, item, done),) = [
+        (block, item, done)
+        for block in records(entries, "workoutBlocks")
+        for item in block["items"]
+        for done in item["customerSets"]
+    ]
+    amounts = {"reps": 100_001, "load": 100_000.5, "seconds": 86_401, "meters": 10_000_001, "rpe": 10.5, "rir": -1}
+    blocks = [
+        {**block, "_id": str(ObjectId()), "items": [{**item, "customerSets": [{**done, name: amount}]}]}
+        for name, amount in amounts.items()
+    ]
+    found = await problems(target, with_records(entries, "workoutBlocks", *blocks))
+    assert [field for _, field in found] == [f"items.0.customerSets.0.{name}" for name in amounts]
 
 
 async def test_an_entry_that_inflates_too_much_is_refused(
