@@ -19,7 +19,9 @@ from pymongo import UpdateOne
 from pymongo.errors import BulkWriteError
 
 from benchmarks.drivers import DRIVERS
-from benchmarks.operations import Call, Document, Operation, Operations, Refused, now, to_json
+from benchmarks.lookups import Call, Operation, Refused, block_of, to_json
+from benchmarks.operations import Operations
+from benchmarks.stored_documents import Document, now
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
@@ -32,7 +34,7 @@ class Embedded:
 
     async def add(self, call: Call) -> Document:
         """Store a value and its change in one update of the block; `move_changes` moves it out."""
-        where, item = await self._block_of(call), call.body
+        where, item = block_of((await self._operations.key(call))["companyId"], call), call.body
         at = now()
         entry = {"_id": ObjectId(), "createdAt": at, "patch": [item]}
         update = {"$set": {"bare": item, "updatedAt": at}, "$push": {"newChanges": entry}, "$inc": {"version": 1}}
@@ -41,7 +43,7 @@ class Embedded:
 
     async def add_separate(self, call: Call) -> Document:
         """Store the same value and its change in a transaction of two writes."""
-        where, item = await self._block_of(call), call.body
+        where, item = block_of((await self._operations.key(call))["companyId"], call), call.body
         at = now()
         of_client = {name: where[name] for name in ("companyId", "customerId")}
         entry = {**of_client, "createdAt": at, "pending": True, "patch": [item]}
@@ -50,11 +52,6 @@ class Embedded:
             await self._db.workoutBlocks.update_one(where, update, session=session)
             await self._db.bareChanges.insert_one(entry, session=session)
         return item
-
-    async def _block_of(self, call: Call) -> Document:
-        company = (await self._operations.key(call))["companyId"]
-        customer, block = (ObjectId(call.path[name]) for name in ("customerId", "wblockId"))
-        return {"companyId": company, "customerId": customer, "_id": block}
 
     async def move_changes(self) -> None:
         """Follow the blocks, and move the changes in them to a collection of their own, as a sequencer would."""

@@ -6,216 +6,27 @@ import json
 import os
 import shutil
 import sys
-import tempfile
-import time
-import urllib.request
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
-import uvloop
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import changes, slots, world
-from benchmarks.__main__ import Bench
+from benchmarks import changes, slots
 from benchmarks.peers import mcp_calls, report
-from benchmarks.peers.install import HERE, NotInstalled, Programs, install
+from benchmarks.peers.install import HERE, NotInstalled, install
+from benchmarks.peers.kinds import BARE, KINDS, PEERS, arms_of
 from benchmarks.peers.report import SERVICE, Comparison
-from benchmarks.peers.requests import LOGGED, PRESENTED, Arm, Kind, Requests, compare, identifiers_of, own_bodies
-from benchmarks.servers import Server, child_named, running, running_program, wait_until_idle
-from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.team import service as team
-from coaching_service.settings import Settings
+from benchmarks.peers.requests import PRESENTED, Arm, Requests, compare, identifiers_of
+from benchmarks.peers.servers import prepared
+from benchmarks.servers import wait_until_idle
+from coaching_service.core.database.embedded import DatabaseUnavailable
 
 REPORT = Path("benchmarks/reports/peers.json")
-DATABASE = "bench"
-PEERS = {"motor": "aiohttp, Motor", "pymongo": "aiohttp, PyMongo Async", "fastapi": "FastAPI", "nest": "NestJS"}
-ALONE, COMPLETE, SAME_RESPONSE = "one write", "same writes", "same response"
-_BARE, _FASTAPI = f"{PEERS['motor']}: {COMPLETE}", f"{PEERS['fastapi']}: {COMPLETE}"
-_ADDING = {_FASTAPI: 1.2, _BARE: 0.95}
-_WEEK = {
-    f"{PEERS[server]}{form}": target
-    for server, target in (("fastapi", 1.5), ("nest", 2.0))
-    for form in ("", f": {SAME_RESPONSE}")
-}
-KINDS = {
-    "list": Kind("GET customers, page of 50", "GET", {PEERS["fastapi"]: 2.5, PEERS["nest"]: 3.0}),
-    "week": Kind("GET calendar week", "GET", _WEEK, has_presented=True),
-    "attention": Kind("GET attention, page of 20", "GET"),
-    "events": Kind("GET events, page of 100", "GET"),
-    "create": Kind("POST customer", "POST", {_BARE: 0.8}, writes=True),
-    "item": Kind("POST witem", "POST", _ADDING, writes=True),
-    "log": Kind("PUT log", "PUT", _ADDING, writes=True),
-    "copy": Kind("POST schedule/copy, a week", "POST", writes=True, factor=4),
-    "mcp": Kind("MCP list_customers, 50", "POST", headers=mcp_calls.headers_of("list_customers")),
-    "mcp-log": Kind(
-        "MCP log_workout, 4 sets",
-        "POST",
-        writes=True,
-        headers=mcp_calls.headers_of("log_workout"),
-        expects='"text":"Logged ',
-        once=True,
-    ),
-}
-SDK = {"mcp": Arm("MCP SDK, low-level server", "mcp"), "mcp-log": Arm(f"MCP SDK, low-level server: {COMPLETE}", "mcp")}
-_EVENTS, _EVENTS_AFTER = 100, 1
-_NEW_CLIENTS = 500
-_WEEKS = 100  # that each arm copies to, of each client
-_WAIT_SECONDS = 120.0
 _ATTEMPTS = 3
 _REST_SECONDS = 300.0
 _CALLS_A_SECOND = 1_000  # of log_workout: more than any arm achieves
-
-
-def arms_of(kind: str) -> list[Arm]:
-    """The arms that a kind of request is sent to: the service, each peer, and each peer twice for writes and weeks."""
-    arms = [Arm(SERVICE, "service")]
-    if kind in SDK:
-        return [*arms, SDK[kind]]
-    for server, name in PEERS.items():
-        if KINDS[kind].writes:
-            arms += [Arm(f"{name}: {ALONE}", server), Arm(f"{name}: {COMPLETE}", server, LOGGED)]
-        else:
-            arms.append(Arm(name, server))
-        if KINDS[kind].has_presented:
-            arms.append(Arm(f"{name}: {SAME_RESPONSE}", server, PRESENTED))
-    return arms
-
-
-# --- the servers and their data --------------------------------------------------------------------------------------
-
-
-@contextmanager
-def prepared(
-    clients: int, cores: tuple[int, int], programs: Programs, logs: int, console: Console
-) -> Iterator[Requests]:
-    """Start the database on the second core, with two companies, and all servers on the first.
-
-    `logs`: how many calls of log_workout each of its arms gets, 0 if it is not measured.
-    """
-    os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-peers-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database=DATABASE, secret_keys=(secret,), data_dir=folder)
-        key = uvloop.run(world.company(settings, clients, console))
-        with console.status("Starting the servers ..."):
-            servers = _started(stack, uri, secret, folder, cores[0], programs)
-        with console.status("Filling calendars ..."):
-            company = uvloop.run(world.schedule(settings, servers[SERVICE].base_url, key))
-            bench = Bench(
-                servers[SERVICE], servers["motor"], child_named("mongod"), company, world.write_for_wrk(company, folder)
-            )
-            keys = dict.fromkeys(KINDS, key) | {"create": uvloop.run(_other_company(settings))}
-            requests = Requests(servers, bench.mongod, folder, keys, uvloop.run(_files(bench, uri, folder, logs)))
-            _add_events(servers[SERVICE], key, company)
-        with console.status("Waiting until the service has nothing to do in the background ..."):
-            wait_until_idle([server.pid for server in servers.values()], 600)
-        yield requests
-
-
-def _started(stack: ExitStack, uri: str, secret: str, folder: Path, core: int, programs: Programs) -> dict[str, Server]:
-    common = {"MONGODB_URI": uri, "MONGODB_DATABASE": DATABASE, "LOOKUP_KEY": world.lookup_key(secret)}
-    own = common | {"SECRET_KEYS": secret, "DATA_DIR": str(folder), "LOG_LEVEL": "info", "LOG_FORMAT": "json"}
-    bare = [sys.executable, "-m", "benchmarks.bare"]
-    fastapi = [programs.python, "-m", "benchmarks.peers.fastapi_server"]
-    started = {
-        SERVICE: running("service", ["coaching_service", "serve"], own, core, folder / "service.log"),
-        **{
-            name: running_program(name, program, {**common, **settings}, core, folder / f"{name}.log")
-            for name, program, settings in (
-                ("motor", bare, {"DRIVER": "motor"}),
-                ("pymongo", bare, {"DRIVER": "pymongo"}),
-                ("fastapi", fastapi, {}),
-                ("mcp", [programs.python, "-m", "benchmarks.peers.mcp_server"], {}),
-                ("nest", [programs.node, programs.nest], {"NODE_ENV": "production"}),
-            )
-        },
-    }
-    return {name: stack.enter_context(server) for name, server in started.items()}
-
-
-async def _other_company(settings: Settings) -> str:
-    """A company for new clients, so that the lists of the first do not grow; returns its key."""
-    async with runtime.open_services(settings) as services:
-        owner = await team.create_company(Context(services), "New", "Nora", "nora@example.com", "correct horse battery")
-        return str((await api_keys.create(Context(services).acting_as(owner), "Bench"))["key"])
-
-
-async def _files(bench: Bench, uri: str, folder: Path, logs: int) -> dict[str, list[str]]:
-    """The files of paths and of bodies, by kind; also the indexes of the collections that only peers write to."""
-    await changes.write_logs(bench, uri, folder)
-    await changes.write_copies(bench, uri, folder)
-    await changes.create_indexes(uri)
-    pages = {
-        "list": "/coach/customers?archived=false&pageSize=50&pageNum=1",
-        "attention": "/coach/attention?limit=20",
-        "events": f"/coach/events?limit={_EVENTS}&after={_EVENTS_AFTER}",
-    }
-    for kind, path in pages.items():
-        (folder / f"{kind}.txt").write_text(path + "\n")
-        bench.files[kind] = [str(folder / f"{kind}.txt")]
-    names = [
-        ("Ana Maria", "Flores"),
-        ("Björn", "Lindqvist"),
-        ("Chiara", "De Luca"),
-        ("Dmitri", "Volkov"),
-        ("Eve", "Smith"),
-    ]
-    people = [names[number % len(names)] for number in range(_NEW_CLIENTS)]
-    bodies = [
-        {"name": name, "surname": surname, "email": f"client.{number}@example.com", "sendInvitation": False}
-        for number, (name, surname) in enumerate(people)
-    ]
-    (folder / "create.txt").write_text("/coach/customers\n" * _NEW_CLIENTS)
-    (folder / "create.jsonl").write_text("\n".join(map(json.dumps, bodies)) + "\n")
-    (folder / "mcp.txt").write_text("/mcp\n")
-    (folder / "mcp.json").write_text(mcp_calls.call_of("list_customers", {"pageSize": 50}) + "\n")
-    bench.files["mcp"] = [str(folder / "mcp.txt"), str(folder / "mcp.json")]
-    bench.files["create"] = [str(folder / "create.txt"), str(folder / "create.jsonl")]
-    _write_copies(bench.files["copy"])
-    if logs:
-        bench.files["mcp-log"] = await mcp_calls.write_logs(bench, uri, folder, logs, arms_of("mcp-log"))
-    return bench.files
-
-
-def _write_copies(files: Sequence[str]) -> None:
-    """Give each arm weeks of its own to copy to: the service reads the blocks of the days that it copies to."""
-    paths, bodies = map(Path, files)
-    clients = list(dict.fromkeys(paths.read_text().splitlines()))
-    paths.write_text("\n".join(clients * _WEEKS) + "\n")
-    copy = json.loads(bodies.read_text().splitlines()[0])
-    for number, arm in enumerate(arms_of("copy")):
-        weeks = range(number * _WEEKS + 1, (number + 1) * _WEEKS + 1)
-        lines = [json.dumps(copy | {"targetDate": str(world.MONDAY + timedelta(weeks=week))}) for week in weeks]
-        own_bodies(bodies, arm).write_text("".join(f"{line}\n" * len(clients) for line in lines))
-
-
-def _add_events(service: Server, key: str, company: world.World) -> None:
-    """Add items until there are more events than a page has, and wait until they have their numbers."""
-    headers = {"X-API-Key": key, "Content-Type": "application/json"}
-    for path in company.item_paths[-_EVENTS - 20 :]:
-        body = json.dumps(company.item).encode()
-        urllib.request.urlopen(urllib.request.Request(service.base_url + path, body, headers), timeout=60).close()
-    deadline = time.monotonic() + _WAIT_SECONDS
-    while time.monotonic() < deadline:
-        page = urllib.request.Request(f"{service.base_url}/coach/events?limit=500", headers=headers)
-        with urllib.request.urlopen(page, timeout=60) as response:
-            if len(json.load(response)["docs"]) > _EVENTS + _EVENTS_AFTER:
-                return
-        time.sleep(0.2)
-    raise RuntimeError("the service does not number its changes")
-
-
-# --- measuring -------------------------------------------------------------------------------------------------------
 
 
 def check(requests: Requests, kinds: Sequence[str]) -> None:
@@ -383,7 +194,7 @@ def _measured(
     allowed = sorted(os.sched_getaffinity(0))
     cores = allowed[0], allowed[min(1, len(allowed) - 1)]
     comparisons = [
-        Comparison(kind, number, KINDS[kind].targets, _BARE if KINDS[kind].writes else PEERS["motor"])
+        Comparison(kind, number, KINDS[kind].targets, BARE if KINDS[kind].writes else PEERS["motor"])
         for kind in kinds
         for number in connections
     ]

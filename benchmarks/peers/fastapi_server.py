@@ -16,7 +16,8 @@ from fastapi import APIRouter, FastAPI, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from benchmarks.drivers import PymongoDriver
-from benchmarks.operations import Call, Operations, Refused, to_json
+from benchmarks.lookups import Call, Refused, to_json
+from benchmarks.operations import Operations
 
 _ID = r"^[0-9a-f]{24}$"
 _DATE = r"^\d{4}-\d\d-\d\d$"

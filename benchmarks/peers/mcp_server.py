@@ -19,7 +19,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent, Tool
 
 from benchmarks.drivers import PymongoDriver
-from benchmarks.operations import Call, Operations, to_json
+from benchmarks.lookups import Call, to_json
+from benchmarks.operations import Operations
 
 _PAGE = {
     "type": "object",

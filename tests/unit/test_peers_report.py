@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.peers import report
-from benchmarks.peers.__main__ import KINDS, arms_of
+from benchmarks.peers.kinds import KINDS, arms_of
 from benchmarks.peers.report import SERVICE, Comparison
 from benchmarks.peers.requests import compare
 from benchmarks.report import is_optimised
