@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
@@ -22,15 +21,21 @@ from rich.progress import Progress
 
 from benchmarks import slots, world
 from benchmarks.report import Match, Memory, show, write
-from benchmarks.servers import Server, child_named, running, wait_until_idle
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
-from coaching_service.settings import Settings
+from benchmarks.servers import (
+    Server,
+    child_named,
+    environment_of,
+    log_of,
+    running,
+    running_service,
+    temporary_settings,
+    wait_until_idle,
+)
+from coaching_service.core.database.embedded import DatabaseUnavailable
 
 REPORT = Path("test-output/bench.json")
 KINDS = {"list": ("GET customers, page of 50", 1.2), "item": ("POST witems", 0.8), "week": ("GET calendar week", 0.8)}
 LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
-_DATABASE = "bench"
 
 
 @dataclass
@@ -92,25 +97,14 @@ def prepared(clients: int, cores: tuple[int, int], console: Console, *, moves_ch
     """Start the database on the second core, with the company, and both servers on the first."""
     os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database=_DATABASE, secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key = uvloop.run(world.company(settings, clients, console))
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": _DATABASE,
-            "SECRET_KEYS": secret,
-            "LOOKUP_KEY": world.lookup_key(secret),
-            "DATA_DIR": str(folder),
-            **({"MOVE_CHANGES": "1"} if moves_changes else {}),
-        }
-        logged = environment | {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
-        service = running("service", ["coaching_service", "serve"], logged, cores[0], folder / "service.log")
-        bare = running("bare", ["benchmarks.bare"], environment, cores[0], folder / "bare.log")
-        arms = stack.enter_context(service), stack.enter_context(bare)
+        environment = environment_of(settings) | {"LOOKUP_KEY": world.lookup_key(settings)}
+        environment |= {"MOVE_CHANGES": "1"} if moves_changes else {}
+        bare = running("bare", ["benchmarks.bare"], environment, cores[0], log_of(settings, "bare"))
+        arms = stack.enter_context(running_service(settings, cores[0])), stack.enter_context(bare)
         company = uvloop.run(world.schedule(settings, arms[0].base_url, key))
-        bench = Bench(*arms, child_named("mongod"), company, world.write_for_wrk(company, folder))
+        bench = Bench(*arms, child_named("mongod"), company, world.write_for_wrk(company, settings.data_dir))
         bench.compare()
         with console.status("Waiting until the service has nothing to do in the background ..."):
             wait_until_idle([server.pid for server in arms])

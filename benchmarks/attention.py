@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import click
@@ -19,11 +17,10 @@ from rich.console import Console
 
 from benchmarks.readings import Caller, Request, measure, show
 from benchmarks.schedule import create_week
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from coaching_service import features, runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.library.exercises import shared
@@ -98,15 +95,9 @@ def _copy(chance: random.Random, block: dict[str, Any], client: ObjectId, today:
 def prepared(clients: int, workouts: int) -> Iterator[tuple[Caller, float]]:
     """Start the database and the service, the service on a core of its own where there are two."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-attention-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key, seconds = uvloop.run(prepare(settings, clients, workouts))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        log = folder / "service.log"
-        command = ["coaching_service", "serve"]
-        service = stack.enter_context(running("service", command, environment, min(os.sched_getaffinity(0)), log))
+        service = stack.enter_context(running_service(settings, min(os.sched_getaffinity(0))))
         caller = Caller(service.base_url, key)
         _wait_until_ready(caller)
         yield caller, seconds

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable
 from contextlib import ExitStack, suppress
@@ -19,12 +18,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import Server, has_lost_database, running
+from benchmarks.servers import Server, has_lost_database, running_service, temporary_settings
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.connection import connect, database
 from coaching_service.core.database.context import Collection, Context
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import bulk
@@ -231,26 +229,14 @@ def main(rounds: int, clients: int) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     try:
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bulk-")))
-            uri = stack.enter_context(running_mongod(folder / "data"))
-            secret = new_master_key()
-            settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+            settings = stack.enter_context(temporary_settings())
             company = asyncio.run(create_company(settings, "Bench", clients))
             other = asyncio.run(create_company(settings, "Other", 1_000))
-            environment = {
-                "MONGODB_URI": uri,
-                "MONGODB_DATABASE": "bench",
-                "SECRET_KEYS": secret,
-                "DATA_DIR": str(folder),
-            }
-            core = min(os.sched_getaffinity(0))
-            server = stack.enter_context(
-                running("service", ["coaching_service", "serve"], environment, core, folder / "log")
-            )
+            server = stack.enter_context(running_service(settings, min(os.sched_getaffinity(0))))
             before = peak_mb(server.pid)
             figures = asyncio.run(measure(settings, server, company, other.key, rounds))
             grown = peak_mb(server.pid) - before
-            is_lost = has_lost_database(folder / "log")
+            is_lost = has_lost_database(settings)
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None
     is_met = show(console, figures, clients) and not is_lost

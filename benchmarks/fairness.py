@@ -7,12 +7,10 @@ import io
 import itertools
 import os
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median, quantiles
 
 import aiohttp
@@ -22,11 +20,9 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
@@ -270,22 +266,9 @@ def _show(figures: dict[str, Figures]) -> bool:
 
 async def _run(kinds: list[str], rounds: int, seconds: float, extra: dict[str, str]) -> bool:
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-fairness-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         companies = await _make_companies(settings)
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": "bench",
-            "SECRET_KEYS": secret,
-            "DATA_DIR": str(folder),
-            "LOG_FORMAT": "json",
-            **extra,
-        }
-        server = stack.enter_context(
-            running("service", ["coaching_service", "serve"], environment, _SERVICE_CORE, folder / "log")
-        )
+        server = stack.enter_context(running_service(settings, _SERVICE_CORE, **extra))
         noise = await NoiseProcess.start(stack, server.base_url, companies)
         return _show(await _measure(server.base_url, companies, noise, kinds, rounds, seconds))
 

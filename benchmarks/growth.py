@@ -20,10 +20,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from benchmarks.growth_data import DATABASE, prepared_database
+from benchmarks.growth_data import prepared_database
 from benchmarks.growth_world import GrownCompany, Stored
 from benchmarks.plots import plot
-from benchmarks.servers import Server, running, wait_until_idle
+from benchmarks.servers import Server, running_service, wait_until_idle
 from coaching_service.core.database.embedded import DatabaseUnavailable
 
 TARGET_RATIO, TARGET_MS = 5.0, 60.0
@@ -238,14 +238,7 @@ def main(
             if only_prepare:
                 return
             settings = prepared.settings
-            environment = {
-                "MONGODB_URI": settings.mongodb_uri or "",
-                "MONGODB_DATABASE": DATABASE,
-                "SECRET_KEYS": settings.secret_keys[0],
-                "DATA_DIR": str(folder),
-            }
-            command, core = ["coaching_service", "serve"], min(os.sched_getaffinity(0))
-            server = stack.enter_context(running("service", command, environment, core, temporary / "service.log"))
+            server = stack.enter_context(running_service(settings, min(os.sched_getaffinity(0))))
             wait_until_idle([server.pid])
             measured = measure(server, prepared.companies, rounds, progress)
     except DatabaseUnavailable as error:

@@ -12,24 +12,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
-from typing import Any
 
 import aiohttp
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import creation
 from coaching_service.people.identities import service as identities
@@ -158,11 +153,11 @@ async def _measure_pair(http: aiohttp.ClientSession, kind: Kind, *, known_first:
     return await _took(http, kind, kind.known), unknown
 
 
-async def _measure(settings: Settings, serve: Callable[[], Any]) -> bool:
+async def _measure(settings: Settings) -> bool:
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         used, unused = await _tokens(services)
-        with serve() as server:
+        with running_service(settings, 0, REGISTRATION="true") as server:
             async with aiohttp.ClientSession(
                 server.base_url, connector=aiohttp.TCPConnector(limit=1), cookie_jar=aiohttp.DummyCookieJar()
             ) as http:
@@ -207,21 +202,8 @@ def _show(kinds: list[Kind]) -> bool:
 
 def main() -> None:
     """Measure; exit with 1 when a time tells something."""
-    with tempfile.TemporaryDirectory() as folder, running_mongod(Path(folder)) as uri:
-        keys = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(keys,))
-        environment = {
-            "MONGODB_URI": uri,
-            "REGISTRATION": "true",
-            "MONGODB_DATABASE": "bench",
-            "SECRET_KEYS": keys,
-            "DATA_DIR": folder,
-            "LOG_FORMAT": "json",
-        }
-        serve = ["coaching_service", "serve"]
-        reached = asyncio.run(
-            _measure(settings, lambda: running("service", serve, environment, 0, Path(folder) / "log"))
-        )
+    with temporary_settings() as settings:
+        reached = asyncio.run(_measure(settings))
         sys.exit(0 if reached else 1)
 
 

@@ -6,11 +6,9 @@ import asyncio
 import itertools
 import os
 import sys
-import tempfile
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
@@ -20,11 +18,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import has_lost_database, running
+from benchmarks.servers import has_lost_database, running_service, temporary_settings
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
@@ -191,22 +187,12 @@ def _p95(times: list[float]) -> float:
 
 async def _run(rounds: int, seconds: float) -> bool:
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-polls-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         companies = await _make_companies(settings)
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": "bench",
-            "SECRET_KEYS": secret,
-            "DATA_DIR": str(folder),
-            "LOG_FORMAT": "json",
-            "MAX_CONNECTIONS_PER_ADDRESS": "1000",  # all who wait are on this machine
-        }
-        server = stack.enter_context(running("service", ["coaching_service", "serve"], environment, 0, folder / "log"))
+        connections = {"MAX_CONNECTIONS_PER_ADDRESS": "1000"}  # all who wait are on this machine
+        server = stack.enter_context(running_service(settings, 0, **connections))
         reached = _show(await _measure(server.base_url, companies, rounds, seconds))
-        return reached and not has_lost_database(folder / "log")
+        return reached and not has_lost_database(settings)
 
 
 @click.command()

@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
@@ -18,10 +16,8 @@ import click
 from rich.console import Console
 
 from benchmarks.bulk import Company, Figures, create_company, while_requesting
-from benchmarks.servers import Server, has_lost_database, running
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
-from coaching_service.settings import Settings
+from benchmarks.servers import Server, has_lost_database, running_service, temporary_settings
+from coaching_service.core.database.embedded import DatabaseUnavailable
 
 CLIENTS, WORKOUTS, TARGET = 500, 12, 2.0
 _SETS = [{"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}] * 3
@@ -107,24 +103,12 @@ def main(rounds: int, clients: int) -> None:
     console = Console(width=None if sys.stdout.isatty() else 120)
     try:
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-schedules-")))
-            uri = stack.enter_context(running_mongod(folder / "data"))
-            secret = new_master_key()
-            settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+            settings = stack.enter_context(temporary_settings())
             company = asyncio.run(create_company(settings, "Bench", clients))
             other = asyncio.run(create_company(settings, "Other", 1_000))
-            environment = {
-                "MONGODB_URI": uri,
-                "MONGODB_DATABASE": "bench",
-                "SECRET_KEYS": secret,
-                "DATA_DIR": str(folder),
-            }
-            core = min(os.sched_getaffinity(0))
-            server = stack.enter_context(
-                running("service", ["coaching_service", "serve"], environment, core, folder / "log")
-            )
+            server = stack.enter_context(running_service(settings, min(os.sched_getaffinity(0))))
             figures, seconds = asyncio.run(measure(server, company, other.key, rounds))
-            is_lost = has_lost_database(folder / "log")
+            is_lost = has_lost_database(settings)
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None
     p99 = {name: quantiles(times, n=100)[98] for name, times in (("alone", figures.alone), ("during", figures.during))}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import urllib.request
 from contextlib import ExitStack
 from itertools import product
@@ -20,10 +19,15 @@ from rich.table import Table
 from benchmarks import slots, world
 from benchmarks.five_rows import KEY
 from benchmarks.mcp_messages import MODERN, envelope
-from benchmarks.servers import Server, child_named, running, wait_until_idle
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.embedded import running_mongod
-from coaching_service.settings import Settings
+from benchmarks.servers import (
+    Server,
+    child_named,
+    log_of,
+    running,
+    running_service,
+    temporary_settings,
+    wait_until_idle,
+)
 
 _LIST = "/coach/customers?archived=false&pageSize=50&pageNum=1"
 _SCRIPT = str(Path(__file__).with_name("message.lua"))
@@ -70,18 +74,11 @@ def main(rounds: int, connections: int, clients: int) -> None:
     cores = allowed[0], allowed[min(1, len(allowed) - 1)]
     os.sched_setaffinity(0, {cores[1]})
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key = uvloop.run(world.company(settings, clients, console))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        environment |= {"LOG_LEVEL": "info", "LOG_FORMAT": "json"}
-        service = stack.enter_context(
-            running("service", ["coaching_service", "serve"], environment, cores[0], folder / "service.log")
-        )
+        service = stack.enter_context(running_service(settings, cores[0]))
         ours, sdk = (
-            stack.enter_context(running(arm, ["benchmarks.five_rows", arm], {}, cores[0], folder / f"{arm}.log"))
+            stack.enter_context(running(arm, ["benchmarks.five_rows", arm], {}, cores[0], log_of(settings, arm)))
             for arm in ("ours", "sdk")
         )
         mongod = child_named("mongod")
@@ -89,8 +86,8 @@ def main(rounds: int, connections: int, clients: int) -> None:
         def call(server: Server, key: str, message: list[str]) -> list[str]:
             return ["-s", _SCRIPT, f"{server.base_url}/mcp", "--", *message, f"X-API-Key={key}"]
 
-        page = _message(folder, "list_customers", {"pageSize": 50}, modern=False)
-        rows = [_message(folder, "five_rows", {}, modern=modern) for modern in (False, True)]
+        page = _message(settings.data_dir, "list_customers", {"pageSize": 50}, modern=False)
+        rows = [_message(settings.data_dir, "five_rows", {}, modern=modern) for modern in (False, True)]
         _check(service, key, page)
         for server, message in product((ours, sdk), rows):
             _check(server, KEY, message)

@@ -7,12 +7,10 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -23,10 +21,7 @@ from rich.table import Table
 
 from benchmarks import world
 from benchmarks.processes import memory_mb, processes_of, proportional_mb
-from benchmarks.servers import running
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.embedded import running_mongod
-from coaching_service.settings import Settings
+from benchmarks.servers import running_service, temporary_settings
 
 IDLE_TARGET = 120.0
 _SHOWN_PACKAGES = 14
@@ -154,23 +149,14 @@ def main(requests: int, warm_up: int, clients: int) -> None:
     """
     console = Console(width=140)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-memory-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key = uvloop.run(world.company(settings, clients, console))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        environment |= {"LOG_FORMAT": "json"}
         cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
-        several = running(
-            "workers", ["coaching_service", "serve"], environment | {"WORKERS": "2"}, cores, folder / "several.log"
-        )
-        with several as server:
+        with running_service(settings, cores, "workers", WORKERS="2") as server:
             processes = processes_of(server, 2)
             time.sleep(2)
             show_idle(console, processes.workers, server.pid)
-        single = running("service", ["coaching_service", "serve"], environment, cores, folder / "service.log")
-        server = stack.enter_context(single)
+        server = stack.enter_context(running_service(settings, cores))
         console.print(f"One process, idle: {memory_mb(server.pid)[0]:.1f} MB")
         company = uvloop.run(world.schedule(settings, server.base_url, key))
         began = time.monotonic()

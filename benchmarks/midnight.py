@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -22,13 +21,12 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.schedule import create_week
-from benchmarks.servers import child_named, running
+from benchmarks.servers import child_named, running_service, temporary_settings
 from benchmarks.slots import cpu_seconds
 from coaching_service import features, runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import shared
 from coaching_service.people.team import service as team
@@ -36,7 +34,6 @@ from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 
 CPU_TARGET_MS, CHANGE_TARGET_SECONDS, SCALE_TARGET = 2.5, 10.0, 2.5
-_DATABASE = "bench"
 _PROBE_SECONDS, _LOOK_SECONDS, _START_SECONDS = 1.0, 0.1, 5.0
 assert features.ROUTES  # the consequences of a change of schedule are subscribed there
 
@@ -124,17 +121,15 @@ def _under(document: dict[str, Any], ids: dict[ObjectId, ObjectId], number: int)
     return {**document, **changed}
 
 
-def measure(db: Any, code: Code, processes: int, seconds: float, settings: dict[str, str], folder: Path) -> Window:
+def measure(db: Any, code: Code, processes: int, seconds: float, settings: Settings) -> Window:
     """Start processes of a version, make all clients due since midnight, and let them renew for some seconds."""
     db["jobs"].delete_many({})
     db["customers"].update_many({}, {"$set": {"figuresUntil": now() + timedelta(days=1)}})
     with ExitStack() as stack:
-        own = {**settings, "PYTHONPATH": str(code.folder), "PYTHONSAFEPATH": "1"}
+        own = {"PYTHONPATH": str(code.folder), "PYTHONSAFEPATH": "1"}
         cores = ",".join(map(str, sorted(os.sched_getaffinity(0))))
         pids = [
-            stack.enter_context(
-                running(f"service {number}", ["coaching_service", "serve"], own, cores, folder / f"{number}.log")
-            ).pid
+            stack.enter_context(running_service(settings, cores, f"service {number}", **own)).pid
             for number in range(processes)
         ]
         database = child_named("mongod")
@@ -217,26 +212,15 @@ def _rate(window: Window) -> float:
 
 
 @contextmanager
-def prepared(
-    companies: int, clients: int, workouts: int, console: Console
-) -> Iterator[tuple[Any, dict[str, str], Path]]:
+def prepared(companies: int, clients: int, workouts: int, console: Console) -> Iterator[tuple[Any, Settings]]:
     """Start the database with the companies; yields it, and the settings of the service."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-midnight-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database=_DATABASE, secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         uvloop.run(prepare(settings, clients, workouts))
-        client: Any = stack.enter_context(MongoClient(uri))
+        client: Any = stack.enter_context(MongoClient(settings.mongodb_uri))
         with Progress(console=console, disable=not console.is_terminal) as progress:
-            multiply(client[_DATABASE], companies, progress)
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": _DATABASE,
-            "SECRET_KEYS": secret,
-            "DATA_DIR": str(folder),
-        }
-        yield client[_DATABASE], environment, folder
+            multiply(client[settings.mongodb_database], companies, progress)
+        yield client[settings.mongodb_database], settings
 
 
 @click.command()
@@ -264,10 +248,10 @@ def main(
     runs += [(this, 1), (this, processes)]
     windows: list[Window] = []
     try:
-        with prepared(companies, clients, workouts, console) as (db, settings, folder):
+        with prepared(companies, clients, workouts, console) as (db, settings):
             for number in range(rounds):
                 for code, count in runs if number % 2 == 0 else reversed(runs):
-                    windows.append(measure(db, code, count, seconds, settings, folder))
+                    windows.append(measure(db, code, count, seconds, settings))
                     console.print(f"{windows[-1].renewed:,} clients renewed by {code.name} ({count})", style="dim")
     except DatabaseUnavailable as error:
         raise click.ClickException(str(error)) from None

@@ -14,12 +14,10 @@ import csv
 import io
 import itertools
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
-from pathlib import Path
 from random import Random
 from statistics import quantiles
 from typing import Any
@@ -28,14 +26,12 @@ import aiohttp
 import click
 import uvloop
 
-from benchmarks.servers import Server, running
+from benchmarks.servers import Server, running_service, temporary_settings
 from benchmarks.transfer import resident, wait_until_ready
 from benchmarks.uploads import grown
 from coaching_service import runtime, seeding
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import creation
@@ -198,14 +194,9 @@ async def measure(server: Server, companies: tuple[str, str, str, str], content:
 def main(sets: int, seconds: float) -> None:
     """Import a history into a service that another company uses. Exit code 1 when a target is missed."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-moving-in-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         companies = uvloop.run(prepare(settings))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        service = ["coaching_service", "serve"]
-        server = stack.enter_context(running("service", service, environment, _SERVICE_CORE, folder / "log"))
+        server = stack.enter_context(running_service(settings, _SERVICE_CORE))
         is_reached = uvloop.run(measure(server, companies, history_file(sets), seconds))
     sys.exit(0 if is_reached else 1)
 

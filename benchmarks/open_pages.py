@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import tempfile
 import time
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,12 +12,10 @@ import aiohttp
 import click
 import uvloop
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from benchmarks.slots import cpu_seconds
 from coaching_service import features, runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
@@ -72,19 +69,10 @@ async def _share(pid: int, seconds: float) -> float:
 
 async def _run(pages: int, seconds: float) -> bool:
     async with AsyncExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-pages-")))
-        uri, secret = stack.enter_context(running_mongod(folder / "data")), new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key, client, tokens = await _make_company(settings, pages)
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": "bench",
-            "SECRET_KEYS": secret,
-            "DATA_DIR": str(folder),
-            "LOG_FORMAT": "json",
-            "MAX_CONNECTIONS_PER_ADDRESS": "1000",  # all pages are on this machine
-        }
-        server = stack.enter_context(running("service", ["coaching_service", "serve"], environment, 0, folder / "log"))
+        connections = {"MAX_CONNECTIONS_PER_ADDRESS": "1000"}  # all pages are on this machine
+        server = stack.enter_context(running_service(settings, 0, **connections))
         connector = aiohttp.TCPConnector(limit=0)
         http = await stack.enter_async_context(aiohttp.ClientSession(server.base_url, connector=connector))
         await _share(server.pid, seconds)  # the figures of the new clients are renewed

@@ -10,12 +10,10 @@ from __future__ import annotations
 import http.client
 import os
 import sys
-import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from statistics import median
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,12 +23,10 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from benchmarks.world import Api
 from coaching_service import demo, features, runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.library.exercises import shared
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
@@ -186,16 +182,9 @@ def main(rounds: int) -> None:
     """Compare pages with the reads they consist of; exits with 1 if a page misses the target."""
     cores = sorted(os.sched_getaffinity(0))
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         token, bearer, key = uvloop.run(prepare(settings))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        environment |= {"LOG_FORMAT": "json"}
-        service = stack.enter_context(
-            running("service", ["coaching_service", "serve"], environment, cores[0], folder / "service.log")
-        )
+        service = stack.enter_context(running_service(settings, cores[0]))
         compared = pages(uvloop.run(train(service.base_url, key)))
         visitor = Caller(service.base_url, {"Cookie": f"coach_session={token}", "Accept": "text/html"})
         measure(compared, visitor, Caller(service.base_url, {"Authorization": f"Bearer {bearer}"}), rounds)

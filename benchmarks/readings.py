@@ -6,12 +6,10 @@ import http.client
 import json
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from urllib.parse import urlsplit
 
@@ -20,11 +18,10 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from coaching_service import features, runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import DatabaseUnavailable, running_mongod
+from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import creation
@@ -127,15 +124,9 @@ async def prepare(settings: Settings) -> tuple[str, Years]:
 def prepared() -> Iterator[tuple[Caller, Years]]:
     """Start the database and the service, the service on a core of its own where there are two."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-readings-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key, years = uvloop.run(prepare(settings))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        core = min(os.sched_getaffinity(0))
-        log = folder / "service.log"
-        service = stack.enter_context(running("service", ["coaching_service", "serve"], environment, core, log))
+        service = stack.enter_context(running_service(settings, min(os.sched_getaffinity(0))))
         yield Caller(service.base_url, key), years
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,10 +14,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.servers import temporary_settings
 from coaching_service import features, runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import creation
@@ -141,10 +137,7 @@ def main(rounds: int) -> None:
     Each is one transaction. The driver's arm only inserts; the service's insert shows how much of the difference every
     operation of the service has. Exit code 1 when the median ratio to the driver's insert misses its target.
     """
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(new_master_key(),), data_dir=folder)
+    with temporary_settings() as settings:
         seconds = uvloop.run(measure(settings, rounds))
     ratios = {name: median(seconds["copy"]) / median(seconds[name]) for name in seconds}
     table = Table(title=f"A week of {len(_DAYS)} blocks with {len(_DAYS) * _ITEMS} items, {rounds} rounds")

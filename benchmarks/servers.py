@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -16,7 +17,11 @@ from http import HTTPStatus
 from pathlib import Path
 
 from benchmarks.slots import cpu_seconds
+from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.database.embedded import running_mongod
+from coaching_service.settings import Settings
 
+DATABASE = "bench"
 _START_SECONDS = 180.0  # of a busy machine
 # Longer than the service rests between two renewals of figures (3 s), and between two looks for background work.
 _QUIET_SECONDS = 5.0
@@ -30,6 +35,37 @@ class Server:
     name: str
     pid: int
     base_url: str
+
+
+@contextmanager
+def temporary_settings() -> Iterator[Settings]:
+    """Run a database in a temporary folder; yields the settings of services that use both."""
+    with tempfile.TemporaryDirectory(prefix="coaching-bench-") as folder, running_mongod(Path(folder) / "data") as uri:
+        keys = (new_master_key(),)
+        yield Settings(mongodb_uri=uri, mongodb_database=DATABASE, secret_keys=keys, data_dir=Path(folder))
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The variables with which another process has the same database, keys and folder."""
+    return {
+        "MONGODB_URI": settings.mongodb_uri or "",
+        "MONGODB_DATABASE": settings.mongodb_database,
+        "SECRET_KEYS": ",".join(settings.secret_keys),
+        "DATA_DIR": str(settings.data_dir),
+    }
+
+
+def running_service(
+    settings: Settings, core: int | str, name: str = "service", **variables: str
+) -> AbstractContextManager[Server]:
+    """Run the service on `core` with these settings and variables, as `running_program` does; its log is `log_of`."""
+    module = ["coaching_service", "serve"]
+    return running(name, module, environment_of(settings) | variables, core, log_of(settings, name))
+
+
+def log_of(settings: Settings, name: str = "service") -> Path:
+    """The log of a service with these settings."""
+    return settings.data_dir / f"{name}.log"
 
 
 def running(
@@ -64,9 +100,9 @@ def running_program(
                 process.wait()
 
 
-def has_lost_database(log: Path) -> bool:
+def has_lost_database(settings: Settings) -> bool:
     """Whether a service has logged that the database does not respond: it may not, however busy it is."""
-    return "the database does not respond" in log.read_text()
+    return "the database does not respond" in log_of(settings).read_text()
 
 
 def child_named(word: str) -> int:

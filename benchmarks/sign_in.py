@@ -12,22 +12,18 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 
 import aiohttp
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from benchmarks.slots import Slot, read
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
@@ -144,18 +140,9 @@ def _show(figures: Measured) -> bool:
 
 def main() -> None:
     """Measure; exit with 1 when the target is missed."""
-    with tempfile.TemporaryDirectory() as folder, running_mongod(Path(folder)) as uri:
-        keys = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(keys,))
+    with temporary_settings() as settings:
         key = asyncio.run(_company(settings))
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": "bench",
-            "SECRET_KEYS": keys,
-            "DATA_DIR": folder,
-            "LOG_FORMAT": "json",
-        }
-        with running("service", ["coaching_service", "serve"], environment, 0, Path(folder) / "log") as server:
+        with running_service(settings, 0) as server:
             sys.exit(0 if asyncio.run(_measure(server.base_url, key)) else 1)
 
 

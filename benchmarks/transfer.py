@@ -13,7 +13,6 @@ import asyncio
 import os
 import signal
 import sys
-import tempfile
 import time
 import zipfile
 from collections.abc import Mapping
@@ -26,12 +25,10 @@ import aiohttp
 import click
 import uvloop
 
-from benchmarks.servers import Server, running
+from benchmarks.servers import Server, running_service, temporary_settings
 from benchmarks.uploads import grown
 from coaching_service import runtime, seeding
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
@@ -180,19 +177,15 @@ def records(file: Path) -> dict[str, int]:
 def main(clients: int) -> None:
     """Export and import a company with ten blocks for each client. Exit code 1 when a target is missed."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-transfer-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         began = time.monotonic()
         source, target = uvloop.run(prepare(settings, clients))
         print(f"prepared {clients} clients in {time.monotonic() - began:.0f} s")
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
-        core, service = min(os.sched_getaffinity(0)), ["coaching_service", "serve"]
-        log, first, second = folder / "server.log", folder / "first.zip", folder / "second.zip"
+        core = min(os.sched_getaffinity(0))
+        first, second = settings.data_dir / "first.zip", settings.data_dir / "second.zip"
         growth: list[float] = []
         began = time.monotonic()
-        with running("server", service, environment, core, log) as server:
+        with running_service(settings, core) as server:
             growth.append(asyncio.run(measured_export(server, source, first, "export")))
             began = time.monotonic()
             job_id = asyncio.run(upload(server, target, first))
@@ -202,7 +195,7 @@ def main(clients: int) -> None:
                 f"killed at {job['done']} of {job['total']} after {time.monotonic() - began:.1f} s, grew {grew:.0f} MB"
             )
             os.kill(server.pid, signal.SIGKILL)
-        with running("server", service, environment, core, log) as server:
+        with running_service(settings, core) as server:
             job, grew = asyncio.run(follow(server, target, job_id, 2.0))
             growth.append(grew)
             took = time.monotonic() - began

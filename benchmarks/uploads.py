@@ -12,7 +12,6 @@ import asyncio
 import io
 import os
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
@@ -27,11 +26,9 @@ from PIL import Image
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.servers import Server, running
+from benchmarks.servers import Server, environment_of, log_of, running, running_service, temporary_settings
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
@@ -157,13 +154,10 @@ async def prepare(settings: Settings) -> tuple[str, list[str]]:
 def measure(rounds: int) -> dict[str, list[Slot]]:
     """Run every arm in every round, each on a process of its own that has just started; then the export."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-uploads-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
         key, (ana, ben) = uvloop.run(prepare(settings))
-        environment = {"MONGODB_URI": uri, "MONGODB_DATABASE": "bench", "SECRET_KEYS": secret, "DATA_DIR": str(folder)}
         core, pdf, service = min(os.sched_getaffinity(0)), plan(), ["coaching_service", "serve"]
+        environment, log = environment_of(settings), log_of(settings)
         dated = {"imageSideIndex": "1", "createdAt": "20{:02}-01-01"}
         arms = {
             "photos": Arm(service, f"{ana}/progress-photos", dated, "imageFile", photo()),
@@ -172,13 +166,13 @@ def measure(rounds: int) -> dict[str, list[Slot]]:
         }
         for number in range(rounds):
             for arm in list(arms.values())[:: -1 if number % 2 else 1]:
-                with running("server", arm.module, environment, core, folder / "server.log") as server:
+                with running("server", arm.module, environment, core, log) as server:
                     arm.slots.append(asyncio.run(uploads(server, arm, key)))
         to_export = replace(arms["plans"], path=f"{ben}/nutrition-plans")
-        with running("server", service, environment, core, folder / "server.log") as server:
+        with running_service(settings, core) as server:
             for _ in range(2):
                 asyncio.run(uploads(server, to_export, key))
-        with running("server", service, environment, core, folder / "server.log") as server:
+        with running_service(settings, core) as server:
             exported = asyncio.run(export(server, ben, key))
     return {name: arm.slots for name, arm in arms.items()} | {EXPORT: [exported]}
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import tempfile
 import time
 from collections.abc import Sized
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
@@ -22,11 +20,9 @@ import uvloop
 from aiohttp import web
 from rich.console import Console
 
-from benchmarks.servers import running
+from benchmarks.servers import running_service, temporary_settings
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -222,21 +218,13 @@ def main(events: int, seconds: int) -> None:
     """
     console = Console()
     allowed = sorted(os.sched_getaffinity(0))
-    with tempfile.TemporaryDirectory(prefix="coaching-bench-") as name, running_mongod(Path(name) / "data") as uri:
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database="bench", secret_keys=(secret,), data_dir=Path(name))
-        environment = {
-            "MONGODB_URI": uri,
-            "MONGODB_DATABASE": "bench",
-            "SECRET_KEYS": secret,
-            "DATA_DIR": name,
-            "LOG_FORMAT": "json",
+    with temporary_settings() as settings:
+        own = {
             "WEBHOOKS_ALLOW_HTTP": "true",
             "WEBHOOKS_ALLOW_PRIVATE": "true",
             "WEBHOOK_RETRY_SECONDS": _RETRY_SECONDS,
         }
-        command = ["coaching_service", "serve"]
-        with running("service", command, environment, allowed[0], Path(name) / "service.log") as server:
+        with running_service(settings, allowed[0], **own) as server:
             uvloop.run(_run(settings, server.base_url, events, seconds, console))
 
 

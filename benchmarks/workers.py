@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
@@ -20,9 +19,7 @@ from rich.table import Table
 
 from benchmarks import slots, world
 from benchmarks.processes import Processes, memory_mb, processes_of
-from benchmarks.servers import Server, child_named, running
-from coaching_service.core.auth.secrets import new_master_key
-from coaching_service.core.database.embedded import running_mongod
+from benchmarks.servers import Server, child_named, running_service, temporary_settings
 from coaching_service.settings import Settings
 
 TARGET = 1.10
@@ -77,25 +74,15 @@ class Arm:
 
 
 def prepare(
-    stack: ExitStack, name: str, workers: int, count: int, uri: str, clients: int, cores: str, console: Console
+    stack: ExitStack, name: str, workers: int, count: int, shared: Settings, clients: int, cores: str, console: Console
 ) -> Arm:
     """Start one arm: `count` services, each with so many workers."""
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
-    secret, database = new_master_key(), name.replace(" ", "_")
-    settings = Settings(mongodb_uri=uri, mongodb_database=database, secret_keys=(secret,), data_dir=folder)
+    folder = shared.data_dir / name
+    folder.mkdir()
+    settings = shared.model_copy(update={"mongodb_database": name.replace(" ", "_"), "data_dir": folder})
     key = uvloop.run(world.company(settings, clients, console))
-    environment = {
-        "MONGODB_URI": uri,
-        "MONGODB_DATABASE": database,
-        "SECRET_KEYS": secret,
-        "DATA_DIR": str(folder),
-        "LOG_FORMAT": "json",
-        "WORKERS": str(workers),
-    }
     servers = [
-        stack.enter_context(
-            running(name, ["coaching_service", "serve"], environment, cores, folder / f"service{number}.log")
-        )
+        stack.enter_context(running_service(settings, cores, f"{name} {number}", WORKERS=str(workers)))
         for number in range(count)
     ]
     company = uvloop.run(world.schedule(settings, servers[0].base_url, key))
@@ -163,11 +150,10 @@ def main(rounds: int, workers: int, clients: int, connections: int, only: tuple[
     of_services = ",".join(map(str, allowed)) if spread else str(cores[0])
     kinds = list(only or KINDS)
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-bench-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
+        settings = stack.enter_context(temporary_settings())
         mongod = child_named("mongod")
         arms = [
-            prepare(stack, name, number, times, uri, clients, of_services, console)
+            prepare(stack, name, number, times, settings, clients, of_services, console)
             for name, number, times in (("one process", 1, 1), ("workers", workers, 1), ("separate", 1, workers))
         ]
         time.sleep(_IDLE_SECONDS)  # changes of the preparation are numbered

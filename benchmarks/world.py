@@ -52,9 +52,9 @@ class Api:
             return await response.json()
 
 
-def lookup_key(secret: str) -> str:
+def lookup_key(settings: Settings) -> str:
     """The key of the hashes by which the service stores API keys, hexadecimal: for servers that have no Vault."""
-    return Vault([parse_master_key(secret)])._keys[0].hash_key.hex()
+    return Vault([parse_master_key(settings.secret_keys[0])])._keys[0].hash_key.hex()
 
 
 async def company(settings: Settings, clients: int, console: Console) -> str:

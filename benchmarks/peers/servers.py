@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -23,16 +22,22 @@ from benchmarks.peers.install import Programs
 from benchmarks.peers.kinds import KINDS, arms_of
 from benchmarks.peers.report import SERVICE
 from benchmarks.peers.requests import Requests, own_bodies
-from benchmarks.servers import Server, child_named, running, running_program, wait_until_idle
+from benchmarks.servers import (
+    Server,
+    child_named,
+    environment_of,
+    log_of,
+    running_program,
+    running_service,
+    temporary_settings,
+    wait_until_idle,
+)
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.embedded import running_mongod
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
-DATABASE = "bench"
 _EVENTS, _EVENTS_AFTER = 100, 1
 _NEW_CLIENTS = 500
 _WEEKS = 100  # that each arm copies to, of each client
@@ -49,13 +54,11 @@ def prepared(
     """
     os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coaching-peers-")))
-        uri = stack.enter_context(running_mongod(folder / "data"))
-        secret = new_master_key()
-        settings = Settings(mongodb_uri=uri, mongodb_database=DATABASE, secret_keys=(secret,), data_dir=folder)
+        settings = stack.enter_context(temporary_settings())
+        uri, folder = settings.mongodb_uri or "", settings.data_dir
         key = uvloop.run(world.company(settings, clients, console))
         with console.status("Starting the servers ..."):
-            servers = _started(stack, uri, secret, folder, cores[0], programs)
+            servers = _started(stack, settings, cores[0], programs)
         with console.status("Filling calendars ..."):
             company = uvloop.run(world.schedule(settings, servers[SERVICE].base_url, key))
             bench = Bench(
@@ -69,16 +72,15 @@ def prepared(
         yield requests
 
 
-def _started(stack: ExitStack, uri: str, secret: str, folder: Path, core: int, programs: Programs) -> dict[str, Server]:
-    common = {"MONGODB_URI": uri, "MONGODB_DATABASE": DATABASE, "LOOKUP_KEY": world.lookup_key(secret)}
-    own = common | {"SECRET_KEYS": secret, "DATA_DIR": str(folder), "LOG_LEVEL": "info", "LOG_FORMAT": "json"}
+def _started(stack: ExitStack, settings: Settings, core: int, programs: Programs) -> dict[str, Server]:
+    common = environment_of(settings) | {"LOOKUP_KEY": world.lookup_key(settings)}
     bare = [sys.executable, "-m", "benchmarks.bare"]
     fastapi = [programs.python, "-m", "benchmarks.peers.fastapi_server"]
     started = {
-        SERVICE: running("service", ["coaching_service", "serve"], own, core, folder / "service.log"),
+        SERVICE: running_service(settings, core),
         **{
-            name: running_program(name, program, {**common, **settings}, core, folder / f"{name}.log")
-            for name, program, settings in (
+            name: running_program(name, program, common | own, core, log_of(settings, name))
+            for name, program, own in (
                 ("motor", bare, {"DRIVER": "motor"}),
                 ("pymongo", bare, {"DRIVER": "pymongo"}),
                 ("fastapi", fastapi, {}),

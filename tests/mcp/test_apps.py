@@ -11,7 +11,7 @@ import pytest
 
 from coaching_service.mcp import apps
 from tests.support.client import CoachClient, Reply
-from tests.support.mcp_client import TODAY, McpHttpClient
+from tests.support.mcp_client import TODAY, McpHttpClient, invitation
 
 EXTENSION = {"io.modelcontextprotocol/ui": {"mimeTypes": ["text/html;profile=mcp-app"]}}
 SHOWING = {"extensions": EXTENSION}
@@ -120,8 +120,7 @@ def test_views_are_files_of_the_package() -> None:
 
 async def propose(mcp: McpHttpClient, coach: CoachClient, name: str, **headers: str) -> dict[str, Any]:
     """The result of a call that a coach has to decide on."""
-    arguments = {"name": name, "email": f"{name.lower()}-{coach.ctx.company_id}@example.com", "sendInvitation": True}
-    call = {"name": "create_customer", "arguments": arguments}
+    call = {"name": "create_customer", "arguments": invitation(coach, name)}
     result: dict[str, Any] = (await mcp.request("tools/call", call, **headers)).ok()["result"]
     return result
 

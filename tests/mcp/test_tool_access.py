@@ -19,7 +19,7 @@ from tests.conftest import PASSWORD, NewCompany
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.declared_world import World, make_world
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_error, tool_proposal
+from tests.support.mcp_client import TODAY, McpHttpClient, invitation, tool_error, tool_proposal
 
 TOOLS = tools_of(features.TOOLS)
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
@@ -162,7 +162,7 @@ async def test_read_only_assistant_cannot_write(public_server: TestServer, coach
 
 
 async def test_each_scope_allows_its_part_of_the_tools(public_server: TestServer, coach: CoachClient) -> None:
-    mail = {"name": "Ana", "email": f"ana-{coach.ctx.company_id}@example.com", "sendInvitation": True}
+    mail = invitation(coach)
     chosen: list[list[Scope]] = [["read"], ["change"], ["read", "change"], ["change", "outreach"]]
     for scopes in chosen:
         grant = await authorize_assistant(coach.ctx, "Claude", scopes)

@@ -15,7 +15,7 @@ from tests.mcp.test_transport import INITIALIZE, LIST
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
-from tests.support.mcp_client import McpHttpClient, official_client
+from tests.support.mcp_client import McpHttpClient, invitation, official_client
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -70,8 +70,7 @@ async def test_metrics_show_tool_application_and_outcome(
         assert (line["tool"], line["application"], line["outcome"]) == ("list_customers", "claude-code", "done")
         assert line["company"] == str(coach.ctx.company_id)
         await assistant.call("create_customer", name="Ana")
-    mail = {"name": "Ana", "email": f"ana-{coach.ctx.company_id}@example.com", "sendInvitation": True}
-    await mcp.call("create_customer", **mail)
+    await mcp.call("create_customer", **invitation(coach))
     await mcp.call("create_customer")
 
     figures = (await mcp.send("GET", "/metrics")).raw.decode()
