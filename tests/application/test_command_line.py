@@ -2,96 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 import pytest
-from click.testing import CliRunner
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features, runtime
-from coaching_service.__main__ import main
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.secrets import new_master_key, parse_master_key
-from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import verify_password
-from coaching_service.settings import Settings
-from tests.support.commands import all_commands
-from tests.support.service_process import SETTINGS
+from tests.support.commands import PASSWORD, Operator, all_commands, type_in
 
-PASSWORD = "correct horse battery"
 _COMMANDS = ("serve", "seed", "create-company", "create-key", "ensure-indexes", "routes", "openapi", "new-secret-key")
-
-
-class CommandResult(NamedTuple):
-    """Exit code and output of a command."""
-
-    exit_code: int
-    out: str
-    err: str
-
-    def ok(self) -> str:
-        """Assert that the command succeeded and return what it printed."""
-        assert self.exit_code == 0, self.err
-        return self.out
-
-    def refused(self, *words: str, exit_code: int = 1) -> str:
-        """Assert that the command failed with one sentence that contains `words`, and return that sentence."""
-        assert (self.exit_code, self.out) == (exit_code, ""), self.out + self.err
-        *usage, sentence = self.err.splitlines()
-        assert not usage or (exit_code == 2 and usage[0].startswith("Usage: ")), self.err
-        for word in words:
-            assert word in sentence
-        return sentence.removeprefix("Error: ")
-
-
-def type_in(*words: str, typed: str | None = None, **environment: str | None) -> CommandResult:
-    """Run one command with these settings and no others. Raises any exception other than SystemExit."""
-    result = CliRunner(env={**dict.fromkeys(SETTINGS), **environment}).invoke(main, words, input=typed)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return CommandResult(result.exit_code, result.stdout, result.stderr)
-
-
-class Operator:
-    """Runs commands with settings that name a database."""
-
-    def __init__(self, services: Services, environment: dict[str, str]) -> None:
-        self.services, self.environment = services, environment
-
-    async def types(self, *words: str, typed: str | None = None, **changed: str) -> CommandResult:
-        """Run one command in a thread: it brings its own event loop."""
-        return await asyncio.to_thread(type_in, *words, typed=typed, **self.environment | changed)
-
-    async def documents(self) -> dict[str, list[dict[str, Any]]]:
-        """Return all documents by collection."""
-        db, order = self.services.db, [("_id", 1)]
-        return {name: await db[name].find({}, sort=order).to_list(None) for name in await db.list_collection_names()}
-
-
-@pytest.fixture
-async def operator(settings: Settings) -> AsyncIterator[Operator]:
-    """An operator with an empty database."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_operator"})
-    environment = {
-        "MONGODB_URI": str(own.mongodb_uri),
-        "MONGODB_DATABASE": own.mongodb_database,
-        "SECRET_KEYS": ",".join(own.secret_keys),
-    }
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
-        yield Operator(services, environment)
-        await services.db.client.drop_database(own.mongodb_database)
 
 
 # --- help ----------------------------------------------------------------------------------------------------------
@@ -311,55 +241,6 @@ def test_data_folder_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     result = type_in("seed", DATA_DIR=str(tmp_path / "file"))
     assert result.refused("cannot be used (File exists): choose another with --data")
-
-
-async def test_export_and_import_of_a_company(operator: Operator, tmp_path: Path) -> None:
-    for name in ("first", "second"):
-        email = f"{name}-transfer@example.com"
-        words = ("create-company", name, "--name", "Olga", "--email", email, "--password", PASSWORD)
-        (await operator.types(*words)).ok()
-    sheet, archive = tmp_path / "clients.csv", tmp_path / "company.zip"
-    sheet.write_text("name,email\nAna,ana@example.com\nBo,no address\n")
-    source, target = ("--email", "first-transfer@example.com"), ("--email", "second-transfer@example.com")
-
-    checked = await operator.types("import", *source, "--dry-run", str(sheet))
-    assert checked.ok() == "Would import: 2 customers; left out: 0\n", "the second without the address"
-    assert "line 3: email must be an e-mail address" in checked.err
-    assert (await operator.types("import", *source, str(sheet))).ok() == "Imported: 2 customers; left out: 0\n"
-    assert (await operator.types("export", *source, str(archive))).ok().endswith("bytes\n")
-    assert archive.stat().st_mode & 0o777 == 0o600
-    assert (await operator.types("import", *target, str(archive))).ok() == "Imported: 2 customers; left out: 0\n"
-    sheet.write_bytes(b"\x00\x01")
-    broken = await operator.types("import", *target, str(sheet))
-    assert (broken.exit_code, broken.out) == (1, "")
-    updated = await operator.types("import", *source, "--on-conflict", "update", str(archive))
-    assert updated.err.endswith("Error: onConflict is for CSV files: an export has new records only\n")
-    assert "Error: The file is neither an export of a company nor a table" in broken.err
-
-
-async def test_an_import_updates_known_clients_or_leaves_them_out(operator: Operator, tmp_path: Path) -> None:
-    email = "conflict-import@example.com"
-    words = ("create-company", "Conflicts", "--name", "Olga", "--email", email, "--password", PASSWORD)
-    (await operator.types(*words)).ok()
-    sheet, source = tmp_path / "clients.csv", ("import", "--email", email)
-    sheet.write_text("name,externalId\nAna,crm-1\n")
-    (await operator.types(*source, str(sheet))).ok()
-    sheet.write_text("name,externalId,surname\nAna,crm-1,Flores\nBo,crm-2,\n")
-
-    left_out = await operator.types(*source, "--dry-run", str(sheet))
-    assert left_out.ok() == "Would import: 1 customers; left out: 1\n"
-    assert "line 2: externalId is in use by another record" in left_out.err
-    (await operator.types(*source, "--on-conflict", "skip", str(sheet))).refused("'skip' is not one of", exit_code=2)
-    updated = await operator.types(*source, "--on-conflict", "update", str(sheet))
-    assert (updated.ok(), updated.err.count("line")) == ("Imported: 2 customers; left out: 0\n", 0)
-    again = await operator.types(*source, "--dry-run", str(sheet))
-    assert again.ok() == "Would import: nothing; left out: 2\n"
-
-
-async def test_only_an_owner_exports(operator: Operator, tmp_path: Path) -> None:
-    await runtime.make_indexes(operator.services)
-    (await operator.types("export", "--email", "nobody@example.com", str(tmp_path / "x.zip"))).refused("No coach")
-    assert os.listdir(tmp_path) == []  # noqa: PTH208 - a Path would block
 
 
 # --- doctor ----------------------------------------------------------------------------------------------------------

@@ -10,10 +10,9 @@ import pytest
 from coaching_service.command_line import options
 from coaching_service.command_line.options import read_variables, settings_with
 from coaching_service.settings import SettingsError
-from tests.application.test_command_line import Operator, operator
+from tests.support.commands import Operator
 from tests.support.service_process import SETTINGS
 
-__all__ = ["operator"]
 ROOT = Path(__file__).parents[2]
 
 

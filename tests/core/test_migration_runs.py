@@ -15,8 +15,8 @@ from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.migrations import NewerDatabase, Step, find_pending, migrate, minor_version
 from coaching_service.settings import Settings
-from tests.application.test_command_line import type_in
 from tests.support.client import CoachClient
+from tests.support.commands import type_in
 from tests.support.service_process import refused
 
 

@@ -13,8 +13,8 @@ from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import survey
 from tests.integrations.test_history_files import HEVY, TRAINHEROIC, read, workbook
-from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
+from tests.support.imported_history import workouts
 from tests.support.transfer import import_file
 
 SETS = "Date,Exercise,Reps,Seconds,Weight (kg)\n"

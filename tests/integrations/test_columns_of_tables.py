@@ -10,9 +10,9 @@ import pytest
 from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import Survey, survey
-from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
-from tests.support.transfer import import_file
+from tests.support.imported_history import workouts
+from tests.support.transfer import import_file, send
 
 
 def sets(text: str) -> list[SetRow]:
@@ -200,3 +200,16 @@ def test_columns_that_are_not_read_are_reported_once() -> None:
     ]
     answered = surveyed(text, Answers(columns={"Mood": "", "Equipment": "", "Kettlebell color": "notes"}))
     assert answered.problems == []
+
+
+async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    sheet = b"Date,Exercise,Reps,Weight (kg),Weight (kg),Reps\n2025-01-06,Squat,5,100,90,\n2025-01-06,Squat,,100,,6\n"
+    job = await import_file(coach, sheet, name="sets.csv", customerId=ana["_id"])
+    assert job["result"]["imported"] == 2
+    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
+        (1, "Weight (kg)", "REPEATED_COLUMN"),
+        (1, "Reps", "REPEATED_COLUMN"),
+    ]
+    same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')
+    assert same.refused(400)["errors"][0]["field"] == "columns"

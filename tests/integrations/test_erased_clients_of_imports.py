@@ -25,11 +25,11 @@ from coaching_service.lifecycle.erasure import service as erasure
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings
 from tests.core.test_uploads import stored
-from tests.integrations.test_history_import import workouts
 from tests.integrations.test_own_import import TABLE
 from tests.integrations.test_own_import import send as send_own
 from tests.support.client import CoachClient
 from tests.support.fail_points import fail_point
+from tests.support.imported_history import workouts
 from tests.support.service_process import until
 from tests.support.transfer import import_file, run, send, undo
 

@@ -15,8 +15,8 @@ from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.values import DateOrder
 from tests.integrations.test_history_files import read
-from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
+from tests.support.imported_history import workouts
 from tests.support.transfer import import_file
 
 STRONGLIFTS = (

@@ -5,39 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coaching_service import features
-from coaching_service.core.jobs import worker
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_files.sessions import Session
-from coaching_service.integrations.history_import import importing
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
 from tests.support.client import CoachClient
-from tests.support.doctor import is_numbered
-from tests.support.service_process import until
-from tests.support.training import block_with, employee_key, exercise_of, log
-from tests.support.transfer import import_file, send, undo
-
-HEVY = (
-    '"title","start_time","end_time","description","exercise_title","superset_id","exercise_notes","set_index",'
-    '"set_type","weight_lbs","reps","distance_miles","duration_seconds","rpe"\n'
-    '"Push 💪","17 Nov 2025, 18:05","17 Nov 2025, 19:10","","Bench Press (Barbell)",,"",0,"warmup",45,10,,,\n'
-    '"Push 💪","17 Nov 2025, 18:05","17 Nov 2025, 19:10","","Bench Press (Barbell)",,"",1,"normal",135,8,,,8.5\n'
-)
-
-
-async def workouts(coach: CoachClient, customer: dict[str, Any]) -> list[dict[str, Any]]:
-    """The client's calendar of all years."""
-    path = f"/coach/customers/{customer['_id']}/wblock"
-    blocks: list[dict[str, Any]] = (await coach.get(path, startDate="2000-01-01", endDate="2100-01-01")).ok()
-    return blocks
+from tests.support.imported_history import HEVY, SETS, events, rows_of_sets, workouts
+from tests.support.training import block_with, exercise_of, log
+from tests.support.transfer import import_file
 
 
 async def test_a_file_of_hevy_becomes_a_session(coach: CoachClient) -> None:
@@ -64,28 +41,6 @@ async def test_a_file_of_hevy_becomes_a_session(coach: CoachClient) -> None:
     first, second = item["customerSets"]
     assert (first["isWarmup"], first["load"], first["reps"]) == (True, 20.41, 10)
     assert (second["isWarmup"], second["load"], second["rpe"], second["setKind"]) == (False, 61.23, 8.5, "normal")
-
-
-def rows_of_sets(*rows: str) -> bytes:
-    """A table of a coach's own."""
-    return "\n".join(["Date,Workout,Exercise,Reps,Weight (kg),Notes", *rows]).encode()
-
-
-SETS = rows_of_sets(
-    "2025-01-06,Legs,Squat,5,100,deep",
-    "2025-01-06,Legs,Squat,5,102.5,",
-    "2025-01-08,Legs,Squat,5,105,",
-    ",,,,,",
-    "2025-01-08,Legs,,5,105,",
-    "2025-01-09,Legs,Squat,,,",
-)
-
-
-async def events(coach: CoachClient, *types: str) -> list[dict[str, Any]]:
-    """The events of these types."""
-    await until(lambda: is_numbered(coach.ctx.services), "numbers of changes")
-    docs: list[dict[str, Any]] = (await coach.get("/coach/events", types=list(types))).ok()["docs"]
-    return docs
 
 
 async def test_each_row_is_imported_or_reported(coach: CoachClient) -> None:
@@ -132,47 +87,6 @@ async def test_a_session_that_was_logged_here_is_not_imported_again(coach: Coach
     assert [each["code"] for each in job["errors"]] == ["ALREADY_THERE"]
 
 
-async def test_an_import_waits_for_answers(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    rows = b"Date,Exercise,Reps,Weight\n03/04/2025,Squat,5,100\n"
-    dry = await import_file(coach, rows, dry_run=True, name="sets.csv", customerId=ana["_id"])
-    questions = {each["code"]: each["options"] for each in dry["result"]["questions"]}
-    assert questions == {"DATE_ORDER": ["dmy", "mdy"], "LOAD_UNIT": ["kg", "lb"]}
-    refused = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
-    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "QUESTIONS_OPEN")
-    answers = {"dateOrder": "dmy", "customerId": ana["_id"]}
-    dry = await import_file(coach, rows, dry_run=True, name="sets.csv", **answers)
-    assert [each["code"] for each in dry["result"]["questions"]] == ["LOAD_UNIT"]
-    job = await import_file(coach, rows, name="sets.csv", loadUnit="lb", **answers)
-    [block] = await workouts(coach, ana)
-    assert (job["status"], block["date"], block["items"][0]["customerSets"][0]["load"]) == ("done", "2025-04-03", 45.36)
-
-
-async def test_a_file_without_a_client_asks_for_one(coach: CoachClient) -> None:
-    dry = await import_file(coach, SETS, dry_run=True, name="sets.csv")
-    [question] = dry["result"]["questions"]
-    assert (question["code"], question["options"]) == ("CUSTOMER", [])
-    assert (dry["result"]["imported"], dry["result"]["created"]["sessions"]) == (3, 2)
-
-
-async def test_clients_in_a_file_are_matched_asked_for_and_created(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana", surname="Ruiz")
-    rows = (
-        b"Client,Date,Exercise,Reps\nAna Ruiz,2025-01-06,Push-Up,10\nAna Ruis,2025-01-06,Push-Up,11\n"
-        b"Bo Li,2025-01-06,Push-Up,12\n"
-    )
-    dry = await import_file(coach, rows, dry_run=True, name="sets.csv")
-    asked = {each["name"]: each["options"] for each in dry["result"]["questions"]}
-    assert asked == {"Ana Ruis": [ana["_id"], "create", "skip"], "Bo Li": ["create", "skip"]}
-    answers = json.dumps({"Ana Ruis": "skip", "Bo Li": "create"})
-    job = await import_file(coach, rows, name="sets.csv", customers=answers)
-    assert job["result"]["created"]["customers"] == 1
-    assert [(each["line"], each["code"]) for each in job["errors"]] == [(3, "SKIPPED")]
-    assert len(await workouts(coach, ana)) == 1
-    only = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
-    assert [each["code"] for each in only["errors"]].count("OTHER_CLIENT") == 2
-
-
 async def test_one_change_and_one_event_for_each_client(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     job = await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
@@ -204,120 +118,6 @@ async def test_what_follows_from_an_import(coach: CoachClient) -> None:
     client = (await coach.get(path)).ok()
     assert client["customerRoleData"]["lastTrainedDate"] == "2025-01-08"
     assert client["customerRoleData"]["lastWorkoutDate"] is None
-
-
-async def test_an_undo_removes_what_has_not_changed(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    rows = rows_of_sets(
-        "2025-01-06,Legs,Flurbing,5,100,", "2025-01-08,Legs,Flurbing,5,105,", "2025-01-09,Legs,Zorking,5,50,"
-    )
-    job = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
-    assert job["result"]["created"]["exercises"] == 2
-    first, *_ = await workouts(coach, ana)
-    (await coach.patch(f"/coach/customers/{ana['_id']}/wblocks/{first['_id']}", {"name": "Heavy legs"})).ok()
-
-    undone = await undo(coach, job)
-
-    assert (undone["kind"], undone["status"]) == ("undo", "done")
-    assert undone["result"]["removed"] == {"customers": 0, "sessions": 2, "exercises": 1}
-    staying = {each["documentId"]: each["code"] for each in undone["result"]["failed"]}
-    assert staying.pop(first["_id"]) == "CHANGED"
-    assert list(staying.values()) == ["IN_USE"]
-    assert [block["name"] for block in await workouts(coach, ana)] == ["Heavy legs"]
-    records = (await coach.get(f"/coach/customers/{ana['_id']}/personal-records")).ok()
-    assert {each["date"] for each in records} == {"2025-01-06"}
-    [event] = await events(coach, "history.removed")
-    assert event["data"]["sessions"] == 2
-
-
-async def test_an_undo_removes_clients_that_the_import_created(coach: CoachClient) -> None:
-    rows = b"Client,Date,Exercise,Reps,Weight (kg)\nBo Li,2025-01-06,Squat,5,100\nCy Li,2025-01-06,Squat,5,100\n"
-    answers = json.dumps({"Bo Li": "create", "Cy Li": "create"})
-    job = await import_file(coach, rows, name="sets.csv", customers=answers)
-    listed = (await coach.get("/coach/customers", archived="false", pageSize=10, pageNum=1)).ok()["docs"]
-    bo = next(each for each in listed if each["name"] == "Bo")
-    (await coach.post(f"/coach/customers/{bo['_id']}/notes", {"content": "Met today"})).ok(201)
-    undone = await undo(coach, job)
-    assert undone["result"]["removed"] == {"customers": 1, "sessions": 2, "exercises": 0}
-    assert undone["result"]["failed"] == [
-        {"documentId": bo["_id"], "code": "IN_USE", "message": "is used by what was created since the import"}
-    ]
-
-
-async def test_an_employee_imports_for_a_client_in_scope(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
-    assert (await send(helper, SETS, name="sets.csv")).status == 403
-    job = await import_file(helper, SETS, name="sets.csv", customerId=ana["_id"])
-    assert (job["status"], len(await workouts(coach, ana))) == ("done", 2)
-    archive = await import_file(helper, b"name\nBo\n", name="clients.csv", customerId=ana["_id"])
-    assert archive["errors"][-1]["code"] == "OWNER_ONLY"
-
-
-async def test_new_exercises_need_their_permission(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
-    file = rows_of_sets("2025-01-06,Push,Squat,8,60", "2025-01-06,Push,Sled of Doom,5,100")
-    checked = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], dryRun="true")
-    assert checked["result"]["created"] == {"customers": 0, "sessions": 1, "sets": 1, "exercises": 0}
-    assert (checked["result"]["imported"], checked["result"]["reported"]) == (1, 1)
-    assert [(each["line"], each["field"], each["code"]) for each in checked["errors"]] == [
-        (None, None, "PERMISSION_MISSING"),
-        (3, "exercise", "PERMISSION_MISSING"),
-    ]
-    assert [(each["name"], each["answer"]) for each in checked["result"]["names"] if each["match"] is None] == [
-        ("Sled of Doom", None)
-    ]
-
-    refused = await import_file(helper, file, name="sets.csv", customerId=ana["_id"])
-    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
-    assert "Sled of Doom" in refused["errors"][-1]["message"] and "exercises.create" in refused["errors"][-1]["message"]
-    assert await workouts(coach, ana) == []
-    asked = json.dumps({"Sled of Doom": "create"})
-    again = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], names=asked)
-    assert (again["status"], again["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
-
-    left_out = json.dumps({"Sled of Doom": "skip"})
-    done = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], names=left_out)
-    assert (done["status"], done["result"]["imported"], done["errors"][-1]["code"]) == ("done", 1, "SKIPPED")
-
-
-async def test_a_key_without_the_permission_creates_no_exercises_for_its_owner(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    restrictions: NewRestrictions = {"permissions": ["customers.view", "customers.edit"]}
-    narrow = coach.with_key((await api_keys.create(coach.ctx, "Narrow", restrictions))["key"])
-    file = rows_of_sets("2025-01-06,Push,Sled of Doom,5,100")
-    refused = await import_file(narrow, file, name="sets.csv", customerId=ana["_id"])
-    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
-    assert (await import_file(coach, file, name="sets.csv", customerId=ana["_id"]))["result"]["created"][
-        "exercises"
-    ] == 1
-
-
-async def test_an_import_that_is_cancelled_keeps_its_sessions_and_reports_them(
-    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The queue runs one batch at a time here: the first of two is stored when the job is cancelled."""
-    ana = await coach.create_customer("Ana")
-    monkeypatch.setattr(importing, "_BATCH_SESSIONS", 1)
-    monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
-    step = features.STEPS[company_import.IMPORT]
-    monkeypatch.delitem(features.STEPS, company_import.IMPORT)  # the service does not continue it
-    job = (await send(coach, SETS, name="sets.csv", customerId=ana["_id"])).ok(202)
-    while not await workouts(coach, ana):
-        await worker.run_due(coach.ctx.services, {company_import.IMPORT: step}, limit=1)
-    cancelled = (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
-    monkeypatch.setitem(features.STEPS, company_import.IMPORT, step)
-
-    assert (cancelled["status"], cancelled["result"]["created"]["sessions"]) == ("cancelled", 1)
-    follow = background_jobs.FOLLOW
-    await worker.run_due(coach.ctx.services, {follow: features.STEPS[follow]})
-    reported = await until(lambda: events(coach, "history.imported"), "the event")
-    assert [each["data"]["sessions"] for each in reported] == [1]
-    records = (await coach.get(f"/coach/customers/{ana['_id']}/personal-records")).ok()
-    assert {each["date"] for each in records} == {"2025-01-06"}
-    removed = await undo(coach, job)
-    assert removed["result"]["removed"]["sessions"] == 1
 
 
 async def test_warm_up_sets_stay_warm_up_when_a_log_is_corrected(coach: CoachClient) -> None:
@@ -420,75 +220,3 @@ async def test_an_import_that_loses_rows_fails(coach: CoachClient, monkeypatch: 
     job = await import_file(coach, TWO_SETS, name="sets.csv", customerId=ana["_id"])
     assert (job["status"], job["errors"][-1]["code"]) == ("failed", "INVALID_FILE")
     assert "the service failed" in job["errors"][-1]["message"]
-
-
-async def test_clients_with_the_same_name_can_be_told_apart(coach: CoachClient) -> None:
-    first = await coach.create_customer("Twin", email="one@example.com")
-    second = await coach.create_customer("Twin", email="two@example.com")
-    third = await coach.create_customer("twín")
-    other = await coach.create_customer("Twine")
-    sheet = b"Client,Date,Exercise,Reps\nTwin,2025-01-06,Squat,5\n"
-
-    preview = await import_file(coach, sheet, name="sets.csv", dry_run=True)
-
-    [question] = preview["result"]["questions"]
-    assert dict(zip(question["options"], question["labels"], strict=True)) == {
-        first["_id"]: "Twin (one@example.com)",
-        second["_id"]: "Twin (two@example.com)",
-        third["_id"]: f"twín ({third['_id']})",
-        other["_id"]: "Twine",
-        "create": "Create a new client",
-        "skip": "Leave out",
-    }
-
-
-async def test_columns_that_are_missing_are_asked_for(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    sheet = b"When,Lift,R,W (kg)\n2025-01-06,Squat,5,100\n2025-01-06,Squat,4,102.5\n"
-    request = {"name": "sets.csv", "customerId": ana["_id"], "format": "sets"}
-
-    preview = await import_file(coach, sheet, dry_run=True, **request)
-
-    result = preview["result"]
-    asked = [(each["code"], each["name"], each["options"]) for each in result["questions"]]
-    assert asked == [("COLUMN", "date", ["When", "R", "W (kg)"]), ("COLUMN", "reps", ["When", "R", "W (kg)"])]
-    assert (result["rows"], result["imported"], preview["errors"]) == (2, 2, [])
-    refused = await import_file(coach, sheet, **request)
-    assert [refused["status"], refused["errors"][-1]["code"]] == ["failed", "QUESTIONS_OPEN"]
-    columns = json.dumps({"When": "date", "R": "reps", "W (kg)": "load"})
-    job = await import_file(coach, sheet, **request, columns=columns)
-    assert (job["status"], job["result"]["imported"], job["errors"]) == ("done", 2, [])
-    [block] = await workouts(coach, ana)
-    assert [each["load"] for each in block["items"][0]["customerSets"]] == [100, 102.5]
-
-
-async def test_a_table_that_lacks_one_column_is_asked_about(coach: CoachClient) -> None:
-    """Without a format: the date of a table of sets; a table of clients with a weight is still one of clients."""
-    sets = b"Client,Tag,Exercise,Reps\nAna,2025-01-06,Squat,5\n"
-    preview = await import_file(coach, sets, name="sets.csv", dry_run=True)
-    asked = [(each["name"], each["options"]) for each in preview["result"]["questions"]]
-    assert asked == [("date", ["Tag"]), ("Ana", ["create", "skip"])]
-    clients = await import_file(coach, b"Name,Date,Weight\nAna,2025-01-06,60\n", name="c.csv", dry_run=True)
-    assert (clients["result"]["format"], clients["result"]["imported"]) == ("customers", 1)
-
-
-async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    sheet = b"Date,Exercise,Reps,Weight (kg),Weight (kg),Reps\n2025-01-06,Squat,5,100,90,\n2025-01-06,Squat,,100,,6\n"
-    job = await import_file(coach, sheet, name="sets.csv", customerId=ana["_id"])
-    assert job["result"]["imported"] == 2
-    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
-        (1, "Weight (kg)", "REPEATED_COLUMN"),
-        (1, "Reps", "REPEATED_COLUMN"),
-    ]
-    same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')
-    assert same.refused(400)["errors"][0]["field"] == "columns"
-
-
-async def test_a_wrong_answer_about_a_client_speaks_of_clients(coach: CoachClient) -> None:
-    for reply, field, kind in (
-        (await send(coach, SETS, customers='{"Ana": "nobody"}'), "customers", "a client"),
-        (await send(coach, SETS, names='{"Ana": "nobody"}'), "names", "an exercise"),
-    ):
-        [error] = reply.refused(400)["errors"]
-        assert (error["field"], error["message"]) == (field, f"Ana: must be the identifier of {kind}, create or skip")

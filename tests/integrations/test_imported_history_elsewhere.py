@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 from tests.conftest import NewCompany
-from tests.integrations.test_history_import import HEVY, SETS, rows_of_sets, workouts
 from tests.support.client import CoachClient
+from tests.support.imported_history import HEVY, SETS, rows_of_sets, workouts
 from tests.support.training import block_with, exercise_of
 from tests.support.transfer import export, import_file, make_zip
 

@@ -13,7 +13,8 @@ from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import survey
 from tests.support.client import CoachClient
-from tests.support.real_exports import EXPORTS, KG_OF_LB, ROWS, Export, own_csv
+from tests.support.done_workouts import KG_OF_LB
+from tests.support.real_exports import EXPORTS, ROWS, Export, own_csv
 from tests.support.transfer import import_file
 
 ALL = [*EXPORTS, own_csv("64b7f0c2a1b2c3d4e5f60718", "Mara Quill")]

@@ -15,8 +15,8 @@ from coaching_service.integrations.history_import._reading import FileContent, r
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from tests.integrations.test_damaged_workbooks import damaged
-from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
+from tests.support.imported_history import workouts
 from tests.support.service_process import until
 from tests.support.transfer import import_file, run, send
 

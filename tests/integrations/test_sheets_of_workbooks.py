@@ -17,8 +17,8 @@ from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_files import UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.survey import Survey, survey
-from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
+from tests.support.imported_history import workouts
 from tests.support.transfer import import_file
 
 SETS = ("Date", "Client", "Exercise", "Reps", "Weight (kg)")

@@ -10,8 +10,8 @@ from typing import Any
 import openpyxl
 import pytest
 
-from tests.integrations.test_history_import import workouts
 from tests.support.client import CoachClient
+from tests.support.imported_history import workouts
 from tests.support.transfer import import_file, send
 
 ROWS = "Date;Workout;Exercise;Reps;Weight (kg)\n06.01.2025;Día de piernas 🦵;Squat;5;102,5\n"

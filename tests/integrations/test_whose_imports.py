@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.api_keys.models import NewRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import
-from tests.integrations.test_history_import import SETS, events, workouts
 from tests.support.client import CoachClient
 from tests.support.fail_points import fail_point
+from tests.support.imported_history import SETS, events, rows_of_sets, workouts
 from tests.support.service_process import until
 from tests.support.training import employee_key
 from tests.support.transfer import import_file, run, send, undo
@@ -136,3 +138,53 @@ async def test_a_new_client_whom_a_file_spells_in_two_ways_is_created_once(coach
     job = await import_file(coach, sheet.encode(), name="sets.csv", customers='{"Bo Li": "create", "bo  lí": "create"}')
     assert (problems(job), job["result"]["created"]["sessions"]) == ([], 2)
     assert [each["data"]["sessions"] for each in await events(coach, "history.imported")] == [2]
+
+
+async def test_an_employee_imports_for_a_client_in_scope(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    assert (await send(helper, SETS, name="sets.csv")).status == 403
+    job = await import_file(helper, SETS, name="sets.csv", customerId=ana["_id"])
+    assert (job["status"], len(await workouts(coach, ana))) == ("done", 2)
+    archive = await import_file(helper, b"name\nBo\n", name="clients.csv", customerId=ana["_id"])
+    assert archive["errors"][-1]["code"] == "OWNER_ONLY"
+
+
+async def test_new_exercises_need_their_permission(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    file = rows_of_sets("2025-01-06,Push,Squat,8,60", "2025-01-06,Push,Sled of Doom,5,100")
+    checked = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], dryRun="true")
+    assert checked["result"]["created"] == {"customers": 0, "sessions": 1, "sets": 1, "exercises": 0}
+    assert (checked["result"]["imported"], checked["result"]["reported"]) == (1, 1)
+    assert [(each["line"], each["field"], each["code"]) for each in checked["errors"]] == [
+        (None, None, "PERMISSION_MISSING"),
+        (3, "exercise", "PERMISSION_MISSING"),
+    ]
+    assert [(each["name"], each["answer"]) for each in checked["result"]["names"] if each["match"] is None] == [
+        ("Sled of Doom", None)
+    ]
+
+    refused = await import_file(helper, file, name="sets.csv", customerId=ana["_id"])
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
+    assert "Sled of Doom" in refused["errors"][-1]["message"] and "exercises.create" in refused["errors"][-1]["message"]
+    assert await workouts(coach, ana) == []
+    asked = json.dumps({"Sled of Doom": "create"})
+    again = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], names=asked)
+    assert (again["status"], again["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
+
+    left_out = json.dumps({"Sled of Doom": "skip"})
+    done = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], names=left_out)
+    assert (done["status"], done["result"]["imported"], done["errors"][-1]["code"]) == ("done", 1, "SKIPPED")
+
+
+async def test_a_key_without_the_permission_creates_no_exercises_for_its_owner(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    restrictions: NewRestrictions = {"permissions": ["customers.view", "customers.edit"]}
+    narrow = coach.with_key((await api_keys.create(coach.ctx, "Narrow", restrictions))["key"])
+    file = rows_of_sets("2025-01-06,Push,Sled of Doom,5,100")
+    refused = await import_file(narrow, file, name="sets.csv", customerId=ana["_id"])
+    assert (refused["status"], refused["errors"][-1]["code"]) == ("failed", "PERMISSION_MISSING")
+    assert (await import_file(coach, file, name="sets.csv", customerId=ana["_id"]))["result"]["created"][
+        "exercises"
+    ] == 1

@@ -17,8 +17,8 @@ from coaching_service.core.database.backup.stores import Store, open_store
 from coaching_service.core.database.backup.storing import create_stored_backup
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.application.test_command_line import type_in
 from tests.lifecycle.test_backup import ignore, opened
+from tests.support.commands import type_in
 from tests.support.s3_server import running_s3_server
 
 

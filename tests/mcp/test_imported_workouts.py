@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.integrations.test_history_import import HEVY
 from tests.support.client import CoachClient
+from tests.support.imported_history import HEVY
 from tests.support.mcp_client import McpHttpClient, tool_result
 from tests.support.transfer import import_file
 

@@ -17,9 +17,9 @@ from coaching_service import runtime
 from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.serving import _FORCED_EXIT_SECONDS
 from coaching_service.settings import Settings
-from tests.application.test_command_line import type_in
 from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, stop
 from tests.support.client import CoachClient
+from tests.support.commands import type_in
 from tests.support.service_process import environment, refused, until
 
 SHUTDOWN_SECONDS = 1

@@ -18,9 +18,9 @@ from pymongo.errors import AutoReconnect
 from coaching_service.core.database import files
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.settings import Settings
-from tests.application.test_command_line import type_in
 from tests.core.test_uploads import fetch, form, picture
 from tests.support.client import CoachClient
+from tests.support.commands import type_in
 from tests.support.database_proxy import Moment
 from tests.support.other_process import OtherProcess, running
 from tests.support.pdf_files import make_pdf

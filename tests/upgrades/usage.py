@@ -13,8 +13,8 @@ from pymongo import MongoClient
 from pymongo.database import Database
 
 from coaching_service.settings import Settings
-from tests.application.test_command_line import CommandResult, type_in
 from tests.reliability.deployment import Node
+from tests.support.commands import CommandResult, type_in
 from tests.support.service_process import until
 from tests.upgrades.reading import links_in, read_clients, read_ids
 from tests.upgrades.release import Document, Release

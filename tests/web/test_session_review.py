@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tests.integrations.test_history_import import HEVY, workouts
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.support.figures import renew_figures
+from tests.support.imported_history import HEVY, workouts
 from tests.support.training import Json, block_with, client_path, exercise_of
 from tests.support.transfer import import_file
 from tests.support.visitor import HtmlPage, Visitor

@@ -12,7 +12,8 @@ from playwright.async_api import Browser, expect
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
 from tests.support.client import CoachClient
-from tests.support.real_exports import BENCH, EXPORTS
+from tests.support.done_workouts import BENCH
+from tests.support.real_exports import EXPORTS
 from tests.support.training import exercise_of
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 from tests.web.browser.phone import PHONE, Complaints
