@@ -85,3 +85,19 @@ async def test_only_own_exercises_can_be_edited_with_permission(
     sled = await own(coach)
     reader = await colleague("exercises.view")
     assert f"{page_of(sled)}/edit" not in (await reader.get(page_of(sled))).ok().links
+
+
+async def test_exercises_are_searched_and_created(owner_page: Visitor) -> None:
+    (await owner_page.get("/app/exercises?keywords=nordic")).ok().says("Nordic")
+    (await owner_page.get("/app/exercises?keywords=zzz")).says("No exercise matches")
+    (await owner_page.get("/app/exercises?type=my")).says("No exercise matches")
+    page = await owner_page.get("/app/exercises/new")
+    muscle = page.html.partition('name="primaryMuscles" value="')[2].partition('"')[0]
+
+    created = await owner_page.submit(
+        page, "/app/exercises/new", name="Garage Squat", primaryMuscles=[muscle], level="expert"
+    )
+
+    created.ok().says("Garage Squat added to your library.", "Expert")
+    gone = await owner_page.submit(created, created.forms[-1].action)
+    gone.says("Exercise deleted.")

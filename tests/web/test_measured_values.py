@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from tests.support.client import MONDAY, TUESDAY, CoachClient
+from tests.support.declared_world import make_world
 from tests.support.training import Json, block_with, client_path, history, metric_set, metrics_of
 from tests.support.visitor import Visitor
 from tests.web.conftest import ClientPage
@@ -72,3 +73,24 @@ async def test_values_are_deleted_in_pages(coach: CoachClient, owner_page: Visit
     own, path = await client_page(coach, ana), f"/train/measurements/{body['_id']}/{metric}"
     (await own.submit(await own.get(path), f"{path}/delete", date=MONDAY)).ok().says("Value deleted.", "No values yet")
     assert await history(coach, ana, body) == []
+
+
+async def test_progress_page_shows_charts_and_values(coach: CoachClient, owner_page: Visitor) -> None:
+    world = await make_world(coach)
+    path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
+    today = coach.ctx.caller.today()
+    for days, value in ((30, 82), (10, 80.5)):
+        entry = {"metricId": world["metricId"], "date": str(today - timedelta(days=days)), "value": value}
+        (await coach.post(path, entry)).ok(201)
+    here = f"/app/customers/{world['customerId']}/progress"
+
+    page = (await owner_page.get(here)).ok().says("80.5", "-1.5", "since")
+    assert page.html.count('<svg class="chart"') == 2, "the metric and the calendar; no session is logged yet"
+    assert '<path class="line"' in page.html
+    saved = await owner_page.submit(page, here, date=str(today), value="80")
+    saved.says("Value saved.", "80", "-2")
+    (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says(
+        "This must be a number such as 77.5 or 77,5"
+    )
+    for weeks in ("4", "26", "52", "nonsense"):
+        (await owner_page.get(f"{here}?weeks={weeks}")).ok()

@@ -197,3 +197,52 @@ async def test_program_pages_are_read_only_without_edit_permission(coach: CoachC
     assert not [link for link in plan.links + block.links if link.endswith(("/edit", "/delete"))]
     empty = await base(coach, name="Empty")
     (await eli.get(page_of(empty))).says("A colleague with permission to edit programs can add workouts.")
+
+
+async def test_program_is_created_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    page = await owner_page.get("/app/programs")
+    created = await owner_page.submit(
+        page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew"
+    )
+    created.ok().says("Base created.", "gym", "No workouts yet")
+    (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
+    await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day one", "day": 8})
+    here = f"/app/programs/{program['_id']}"
+
+    page_shown = (await owner_page.get(here)).says("Week 2", "Day 8", "Day one")
+    planned = await owner_page.submit(page_shown, f"{here}/assign", customerId=ana["_id"], startDate="2026-02-23")
+    planned.ok().says("1 workout scheduled.", "23 Feb")
+    assert [block["date"] for block in await coach.calendar(ana)] == [MONDAY]
+    (await owner_page.submit(page_shown, f"{here}/archive")).says("Base archived.")
+
+
+async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, owner_page: Visitor) -> None:
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    here = f"/app/programs/{program['_id']}"
+    pages = [await owner_page.get(here) for _ in range(2)]
+    for page in (*pages, pages[0]):
+        (await owner_page.submit(page, f"{here}/archive")).ok().says("Base archived.")
+    stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
+    assert stored["isArchived"] is True
+    back = await owner_page.submit(await owner_page.get(here), f"{here}/restore")
+    back.ok().says("Base restored.")
+    (await owner_page.submit(pages[0], f"{here}/archive")).ok().says("Archived")
+    stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
+    assert stored["isArchived"] is True, "an old page still archives"
+
+
+async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
+    for number in range(51):
+        await coach.create_customer(f"Client {number:02}")
+    zoe = await coach.create_customer("Zoe")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
+    here = f"/app/programs/{program['_id']}"
+    page = (await owner_page.get(here)).says("Showing the first 50 of 52 clients.")
+    assert "Zoe" not in page.text
+
+    results = (await owner_page.get(here, params={"client": "zoe"})).says("1 client found.", "Zoe")
+    await owner_page.submit(results, f"{here}/assign", customerId=zoe["_id"], startDate=MONDAY)
+    assert len(await coach.calendar(zoe)) == 1
+    (await owner_page.get(here, params={"client": "nobody"})).says("No client matches.")

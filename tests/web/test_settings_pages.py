@@ -1,4 +1,4 @@
-"""Pages of settings and libraries: API keys, team, company, exercises, programs, progress."""
+"""Pages of settings: API keys, team, company, storage."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import secrets
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.app import create_app
@@ -15,12 +16,9 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
-from tests.support.assistants import authorize_assistant
-from tests.support.client import MONDAY, UNKNOWN, CoachClient
-from tests.support.declared_world import make_world
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change
+from tests.support.client import CoachClient
 from tests.support.visitor import HtmlPage, Visitor
-from tests.web.conftest import NewVisitor
+from tests.web.conftest import Colleague
 
 KEYS, TEAM = "/app/settings/api-keys", "/app/settings/team"
 
@@ -77,9 +75,7 @@ async def test_api_key_is_restricted(coach: CoachClient, owner_page: Visitor, an
     wrong.ok(400).says("This should not be empty.", "This must be a date that exists.")
 
 
-async def test_employee_is_added_updated_and_removed(
-    coach: CoachClient, owner_page: Visitor, new_visitor: NewVisitor
-) -> None:
+async def test_employee_is_added_updated_and_removed(coach: CoachClient, owner_page: Visitor) -> None:
     email = f"eli-{secrets.token_hex(6)}@example.com"
     page = await owner_page.get(f"{TEAM}/new")
     taken = await owner_page.submit(page, f"{TEAM}/new", name="Eli", email=str(coach.ctx.caller.email))
@@ -125,87 +121,11 @@ async def test_company_is_deleted_with_the_owner_password(coach: CoachClient, ow
     assert (await owner_page.get("/app")).path == "/app/sign-in"
 
 
-async def test_exercises_are_searched_and_created(owner_page: Visitor) -> None:
-    (await owner_page.get("/app/exercises?keywords=nordic")).ok().says("Nordic")
-    (await owner_page.get("/app/exercises?keywords=zzz")).says("No exercise matches")
-    (await owner_page.get("/app/exercises?type=my")).says("No exercise matches")
-    page = await owner_page.get("/app/exercises/new")
-    muscle = page.html.partition('name="primaryMuscles" value="')[2].partition('"')[0]
-
-    created = await owner_page.submit(
-        page, "/app/exercises/new", name="Garage Squat", primaryMuscles=[muscle], level="expert"
-    )
-
-    created.ok().says("Garage Squat added to your library.", "Expert")
-    gone = await owner_page.submit(created, created.forms[-1].action)
-    gone.says("Exercise deleted.")
-
-
-async def test_program_is_created_assigned_and_archived(coach: CoachClient, owner_page: Visitor) -> None:
-    ana = await coach.create_customer("Ana")
-    page = await owner_page.get("/app/programs")
-    created = await owner_page.submit(
-        page.says("No programs yet"), "/app/programs", name="Base", tags="gym, at home\nnew"
-    )
-    created.ok().says("Base created.", "gym", "No workouts yet")
-    (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
-    await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Day one", "day": 8})
-    here = f"/app/programs/{program['_id']}"
-
-    page_shown = (await owner_page.get(here)).says("Week 2", "Day 8", "Day one")
-    planned = await owner_page.submit(page_shown, f"{here}/assign", customerId=ana["_id"], startDate="2026-02-23")
-    planned.ok().says("1 workout scheduled.", "23 Feb")
-    assert [block["date"] for block in await coach.calendar(ana)] == [MONDAY]
-    (await owner_page.submit(page_shown, f"{here}/archive")).says("Base archived.")
-
-
-async def test_progress_page_shows_charts_and_values(coach: CoachClient, owner_page: Visitor) -> None:
-    world = await make_world(coach)
-    path = f"/coach/customers/{world['customerId']}/metrics-sets/{world['metricsSetId']}/entries"
-    today = coach.ctx.caller.today()
-    for days, value in ((30, 82), (10, 80.5)):
-        entry = {"metricId": world["metricId"], "date": str(today - timedelta(days=days)), "value": value}
-        (await coach.post(path, entry)).ok(201)
-    here = f"/app/customers/{world['customerId']}/progress"
-
-    page = (await owner_page.get(here)).ok().says("80.5", "-1.5", "since")
-    assert page.html.count('<svg class="chart"') == 2, "the metric and the calendar; no session is logged yet"
-    assert '<path class="line"' in page.html
-    saved = await owner_page.submit(page, here, date=str(today), value="80")
-    saved.says("Value saved.", "80", "-2")
-    (await owner_page.submit(page, here, date=str(today), value="heavy")).ok(400).says(
-        "This must be a number such as 77.5 or 77,5"
-    )
-    for weeks in ("4", "26", "52", "nonsense"):
-        (await owner_page.get(f"{here}?weeks={weeks}")).ok()
-
-
-async def test_employee_sees_only_assigned_clients(
-    coach: CoachClient, new_visitor: NewVisitor, password_hash: str
-) -> None:
-    email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.create_employee(coach.ctx, "Eli", email, ["customers.view"], "assigned", password_hash)
-    ana = await coach.create_customer("Ana")
-    eli = new_visitor()
-
-    (await eli.sign_in(email, PASSWORD)).ok()
+async def test_employee_sees_only_assigned_clients(coach: CoachClient, colleague: Colleague) -> None:
+    ana, eli = await coach.create_customer("Ana"), await colleague("customers.view", scope="assigned")
     (await eli.get("/app/customers")).says("No clients yet", "You see the clients assigned to you.")
     for page in ("", "/progress", "/notes", "/photos", "/records", "/details"):
         (await eli.get(f"/app/customers/{ana['_id']}{page}")).ok(403).says("This client is assigned to another coach.")
-
-
-async def test_assistant_is_disconnected(coach: CoachClient, owner_page: Visitor) -> None:
-    here = "/app/settings/assistants"
-    (await owner_page.get(here)).ok().says("No assistants connected", "http://coaching.test/mcp")
-    claude = await authorize_assistant(coach.ctx)
-    name = claude.grant["clientName"]
-    path = f"{here}/{claude.grant['_id']}/disconnect"
-    assert path in (await owner_page.get(here)).says(name).links
-
-    confirmation = (await owner_page.get(path)).says(f"Disconnect the assistant “{name}”?", "loses access immediately")
-    (await owner_page.submit(confirmation, path)).ok().says(f"{name} disconnected.", "No assistants connected")
-
-    (await owner_page.submit(confirmation, path)).ok().says("The form was sent twice and processed once.")
 
 
 async def test_selected_permissions_restrict_an_api_key(owner_page: Visitor, anonymous: CoachClient) -> None:
@@ -214,19 +134,13 @@ async def test_selected_permissions_restrict_an_api_key(owner_page: Visitor, ano
     assert (await anonymous.with_key(secret_on(created)).get("/me")).ok()["permissions"] == ["customers.view"]
 
 
-async def test_key_page_has_a_switch_for_approval_in_the_chat(coach: CoachClient, owner_page: Visitor) -> None:
-    for chat in (None, "true"):
-        await owner_page.submit(await owner_page.get(KEYS), KEYS, name=f"Key {chat}", confirmInChat=chat)
+@pytest.mark.parametrize("switch", ["confirmInChat", "outreach"])
+async def test_key_page_has_switches_for_assistants(coach: CoachClient, owner_page: Visitor, switch: str) -> None:
+    """Approving in the chat, and contacting people: only with a key that says so."""
+    for value in (None, "true"):
+        await owner_page.submit(await owner_page.get(KEYS), KEYS, **{"name": f"Key {value}", switch: value})
     keys = (await (await coach.interactive()).get("/coach/api-keys")).ok()
-    chosen = {key["name"]: key["restrictions"]["confirmInChat"] for key in keys}
-    assert (chosen["Key None"], chosen["Key true"]) == (False, True)
-
-
-async def test_assistants_contact_people_only_with_a_key_that_says_so(coach: CoachClient, owner_page: Visitor) -> None:
-    for outreach in (None, "true"):
-        await owner_page.submit(await owner_page.get(KEYS), KEYS, name=f"Key {outreach}", outreach=outreach)
-    keys = (await (await coach.interactive()).get("/coach/api-keys")).ok()
-    chosen = {key["name"]: key["restrictions"]["outreach"] for key in keys}
+    chosen = {key["name"]: key["restrictions"][switch] for key in keys}
     assert (chosen["Key None"], chosen["Key true"]) == (False, True)
 
 
@@ -241,13 +155,8 @@ async def test_api_key_expires_at_the_end_of_the_day_in_the_company_time_zone(
     assert key["restrictions"]["expiresAt"] == "2030-06-01T09:59:59.999Z"
 
 
-async def test_employee_cannot_give_an_api_key_more_permissions_than_their_own(
-    coach: CoachClient, new_visitor: NewVisitor, password_hash: str
-) -> None:
-    email = f"eli-{secrets.token_hex(6)}@example.com"
-    await team.create_employee(coach.ctx, "Eli", email, ["customers.view"], "all", password_hash)
-    eli = new_visitor()
-    (await eli.sign_in(email, PASSWORD)).ok()
+async def test_employee_cannot_give_an_api_key_more_permissions_than_their_own(colleague: Colleague) -> None:
+    eli = await colleague("customers.view")
     page = await eli.get(KEYS)
     assert page.html.count('name="permissions"') == 1
     forged = await eli.submit(page, KEYS, name="More", permissions=["customers.view", "customers.delete"])
@@ -288,37 +197,6 @@ async def test_conflicting_permission_change_shows_the_saved_value(
     (await owner_page.submit(stale, here)).ok().says("Changes to Eli saved.")
 
 
-async def test_archiving_a_program_twice_leaves_it_archived(coach: CoachClient, owner_page: Visitor) -> None:
-    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
-    here = f"/app/programs/{program['_id']}"
-    pages = [await owner_page.get(here) for _ in range(2)]
-    for page in (*pages, pages[0]):
-        (await owner_page.submit(page, f"{here}/archive")).ok().says("Base archived.")
-    stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
-    assert stored["isArchived"] is True
-    back = await owner_page.submit(await owner_page.get(here), f"{here}/restore")
-    back.ok().says("Base restored.")
-    (await owner_page.submit(pages[0], f"{here}/archive")).ok().says("Archived")
-    stored = (await coach.get(f"/coach/programs/{program['_id']}")).ok()
-    assert stored["isArchived"] is True, "an old page still archives"
-
-
-async def test_program_is_assigned_to_any_of_many_clients(coach: CoachClient, owner_page: Visitor) -> None:
-    for number in range(51):
-        await coach.create_customer(f"Client {number:02}")
-    zoe = await coach.create_customer("Zoe")
-    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
-    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "One", "day": 1})).ok(201)
-    here = f"/app/programs/{program['_id']}"
-    page = (await owner_page.get(here)).says("Showing the first 50 of 52 clients.")
-    assert "Zoe" not in page.text
-
-    results = (await owner_page.get(here, params={"client": "zoe"})).says("1 client found.", "Zoe")
-    await owner_page.submit(results, f"{here}/assign", customerId=zoe["_id"], startDate=MONDAY)
-    assert len(await coach.calendar(zoe)) == 1
-    (await owner_page.get(here, params={"client": "nobody"})).says("No client matches.")
-
-
 async def test_form_keeps_its_values_when_a_selected_document_was_deleted(
     coach: CoachClient, owner_page: Visitor
 ) -> None:
@@ -346,56 +224,6 @@ async def test_team_is_listed_with_the_owner_first_then_by_time_added(
     table = page.html.partition("<tbody>")[2]
     positions = [table.index(f">{name}</") for name in ("Olga Owner", "Max", "Zoe", "Ben")]
     assert positions == sorted(positions)
-
-
-async def test_assistants_are_listed_by_time_connected(coach: CoachClient, owner_page: Visitor) -> None:
-    for name, connected_at in (("Second", "2026-01-02"), ("Third", "2026-01-03"), ("First", "2026-01-01")):
-        assistant = await authorize_assistant(coach.ctx, name)
-        await coach.ctx.db["assistantGrants"].update_one(
-            {"_id": assistant.grant["_id"]}, {"$set": {"createdAt": datetime.fromisoformat(connected_at)}}
-        )
-
-    page = await owner_page.get("/app/settings/assistants")
-
-    positions = [page.html.index(f"<b>{name}</b>") for name in ("First", "Second", "Third")]
-    assert positions == sorted(positions)
-
-
-async def test_disconnecting_an_assistant_is_audited(coach: CoachClient, owner_page: Visitor) -> None:
-    assistant = await authorize_assistant(coach.ctx)
-    path = f"/app/settings/assistants/{assistant.grant['_id']}/disconnect"
-
-    await owner_page.submit(await owner_page.get(path), path)
-
-    entries = await coach.ctx.db["audit"].find({"companyId": coach.ctx.company_id}).to_list(None)
-    assert [entry["action"] for entry in entries].count("assistant.revoked") == 1
-
-
-async def test_page_of_an_assistant_shows_what_it_has_changed_with_undo(
-    coach: CoachClient, owner_page: Visitor, public_server: TestServer
-) -> None:
-    ana = await coach.create_customer()
-    grant = await authorize_assistant(coach.ctx, "Claude")
-    other = await authorize_assistant(coach.ctx, "Other")
-    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as mcp:
-        squat = await coach.create_exercise()
-        exercises = [{"exerciseId": squat["_id"], "sets": [{"reps": 5}]}]
-        arguments = {"customerId": ana["_id"], "date": TODAY, "name": "Legs", "exercises": exercises}
-        change = tool_change(await mcp.call("create_workout", **arguments))
-    await coach.wait_until_numbered(change["changeId"])
-    path = f"/app/settings/assistants/{grant.grant['_id']}"
-    listed = (await owner_page.get("/app/settings/assistants")).ok()
-    assert f'href="{path}"' in listed.html
-
-    page = (await owner_page.get(path)).ok().says("Claude", "Read, change, contact people", "Workout created", "Ana")
-    (await owner_page.get(f"/app/settings/assistants/{other.grant['_id']}")).ok().says("Nothing changed")
-    undo = next(form for form in page.forms if form.action.endswith("/undo"))
-    page = (await owner_page.submit(page, undo.action)).ok().says("Undone.", "Workout created", "Undone")
-    assert page.path == path
-    assert undo.action not in [form.action for form in page.forms]
-    assert await coach.calendar(ana, TODAY, TODAY) == []
-    (await owner_page.get(f"{path}?after=wrong")).ok().says("Workout created")
-    (await owner_page.get(f"/app/settings/assistants/{UNKNOWN}")).ok(404)
 
 
 async def test_owner_sees_the_storage_of_the_company(
