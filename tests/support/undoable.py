@@ -20,6 +20,7 @@ from tests.support.training import (
     task,
 )
 
+WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 DATES = ("2026-03-02", "2026-03-03", "2026-03-05", "2026-03-09")
 # Neither the log itself nor what is derived from nothing that an undo restores: jobs, counts of uses that only grow.
 _NOT_RESTORED = {
