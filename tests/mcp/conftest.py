@@ -41,6 +41,12 @@ async def with_key(public_server: TestServer, coach: CoachClient) -> AsyncIterat
 
 
 @pytest.fixture
+async def session(coach: CoachClient) -> CoachClient:
+    """The coach's interactive session."""
+    return await coach.interactive()
+
+
+@pytest.fixture
 async def unauthenticated(public_server: TestServer, services: Services) -> AsyncIterator[McpHttpClient]:
     """POSTs to /mcp without a credential; registrations of other tests are not counted."""
     await rate_limits.reset(services, "register", "127.0.0.1")

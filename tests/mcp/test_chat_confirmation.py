@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, invitation, tool_change, tool_error, tool_proposal
 from tests.support.schedules import batch
 
 Json = dict[str, Any]
@@ -32,11 +32,6 @@ async def chat(public_server: TestServer, coach: CoachClient) -> AsyncIterator[M
     """POSTs to /mcp with a key that may confirm in the chat."""
     async with await key_client(public_server, coach, "Chat") as client:
         yield client
-
-
-def invitation(coach: CoachClient, name: str = "Ana") -> Json:
-    """Arguments of create_customer with which mail is sent."""
-    return {"name": name, "email": f"{name.lower()}-{coach.ctx.company_id}@example.com", "sendInvitation": True}
 
 
 def asked(result: Json, *reasons: str) -> Json:

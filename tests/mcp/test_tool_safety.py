@@ -16,6 +16,7 @@ from tests.support.mcp_client import (
     TODAY,
     McpHttpClient,
     approve,
+    invitation,
     official_client,
     tool_change,
     tool_error,
@@ -34,11 +35,6 @@ async def other_key(public_server: TestServer, coach: CoachClient) -> AsyncItera
     key = (await session.post("/coach/api-keys", {"name": "Other"})).ok(201)["key"]
     async with McpHttpClient(public_server, {"X-API-Key": key}) as client:
         yield client
-
-
-def invitation(coach: CoachClient, name: str = "Ana") -> Json:
-    """Arguments of create_customer with which mail is sent."""
-    return {"name": name, "email": f"{name.lower()}-{coach.ctx.company_id}@example.com", "sendInvitation": True}
 
 
 async def test_client_that_can_ask_its_user_is_told_to(mcp: McpHttpClient, coach: CoachClient) -> None:

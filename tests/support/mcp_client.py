@@ -144,11 +144,15 @@ def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
     return content
 
 
-async def propose_invitation(mcp: McpHttpClient, coach: CoachClient, name: str) -> str:
+def invitation(coach: CoachClient, name: str = "Ana") -> dict[str, Any]:
+    """Arguments of create_customer with which mail is sent."""
+    return {"name": name, "email": f"{name.lower()}-{coach.ctx.company_id}@example.com", "sendInvitation": True}
+
+
+async def propose_invitation(mcp: McpHttpClient, coach: CoachClient, name: str = "Ana") -> str:
     """Propose to invite a client, and return the identifier of the proposal."""
-    email = f"{name.lower()}-{coach.ctx.company_id}@example.com"
-    result = await mcp.call("create_customer", name=name, email=email, sendInvitation=True)
-    return str(tool_proposal(result, "CONTACT")["proposalId"])
+    proposed = await mcp.call("create_customer", **invitation(coach, name))
+    return str(tool_proposal(proposed, "CONTACT")["proposalId"])
 
 
 async def approve(coach: CoachClient, proposal: dict[str, Any]) -> dict[str, Any]:
