@@ -36,6 +36,7 @@ from coaching_service.settings import Settings
 from tests.reliability.replica_set import running_replica_set
 from tests.support.client import CoachClient
 from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner, create_company
+from tests.support.declared_world import World, make_world
 from tests.support.figures import pause_renewal, queue_renewals
 
 PASSWORD = "correct horse battery"
@@ -299,6 +300,26 @@ async def anonymous(server: TestServer) -> AsyncIterator[CoachClient]:
     client = CoachClient(server, None, None)
     yield client
     await client.close()
+
+
+@pytest.fixture(scope="module")
+async def company(new_company: NewCompany) -> CoachClient:
+    """The owner of a company for the tests of a module."""
+    return await new_company()
+
+
+@pytest.fixture(scope="module")
+async def world(company: CoachClient) -> World:
+    """The identifiers of a document of each kind in that company."""
+    return await make_world(company)
+
+
+@pytest.fixture
+async def no_failed_sign_ins(services: Services) -> AsyncIterator[None]:
+    """No failed sign-ins: all tests come from one network address, for which they are counted."""
+    await services.db["rateCounters"].delete_many({})
+    yield
+    await services.db["rateCounters"].delete_many({})
 
 
 @pytest.fixture

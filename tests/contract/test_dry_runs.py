@@ -13,10 +13,9 @@ import pytest
 from coaching_service import features
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
-from tests.conftest import NewCompany
 from tests.contract.test_declared import client_for, fill_path, identifiers_for, put_identifiers
 from tests.support.client import MONDAY, SUNDAY, CoachClient
-from tests.support.declared_world import World, make_world
+from tests.support.declared_world import World
 from tests.support.training import Json, exercise_of
 
 SUPPORTED = {
@@ -59,16 +58,6 @@ SUPPORTED = {
     "POST /coach/account/load-unit",
 }
 WRITING = {f"{route.method} {route.path}": route for route in routes_of(features.ROUTES) if route.method != "GET"}
-
-
-@pytest.fixture(scope="module")
-async def company(new_company: NewCompany) -> CoachClient:
-    return await new_company()
-
-
-@pytest.fixture(scope="module")
-async def world(company: CoachClient) -> World:
-    return await make_world(company)
 
 
 def test_which_operations_support_it() -> None:

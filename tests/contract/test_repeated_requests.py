@@ -14,10 +14,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.idempotency import Claim, StoredResponse, run_once
 from coaching_service.core.ids import ObjectId
-from tests.conftest import NewCompany
 from tests.contract.test_declared import call, fill_path
 from tests.support.client import MONDAY, SUNDAY, UNKNOWN, CoachClient, Reply
-from tests.support.declared_world import World, make_world
+from tests.support.declared_world import World
 from tests.support.service_process import until
 from tests.support.training import block_with, exercise_of
 
@@ -60,16 +59,6 @@ POSTS = {name_of(route): route for route in routes_of(features.ROUTES) if route.
 EXECUTED_ONCE = sorted(
     POSTS.keys() - REFUSED - IGNORED - CHANGES_NOTHING, key=lambda name: (name.endswith("/bulk/delete"), name)
 )
-
-
-@pytest.fixture(scope="module")
-async def company(new_company: NewCompany) -> CoachClient:
-    return await new_company()
-
-
-@pytest.fixture(scope="module")
-async def world(company: CoachClient) -> World:
-    return await make_world(company)
 
 
 def test_which_operations_take_a_key() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, get_args
 
 import pytest
@@ -20,7 +21,7 @@ from tests.lifecycle.test_bulk_jobs import ASYNC, finished
 from tests.support.client import MONDAY, CoachClient
 from tests.support.fail_points import fail_point
 from tests.support.imported_history import SETS, workouts
-from tests.support.service_process import until
+from tests.support.jobs import ended_job
 from tests.support.training import employee_key, metric_set
 from tests.support.transfer import import_file, undo
 
@@ -159,13 +160,8 @@ async def test_an_undo_that_may_no_longer_go_on_makes_room(coach: CoachClient, s
         else:
             await team.update_employee(coach.ctx, eli_id, {"permissions": ["customers.view"]})
 
-    async def has_ended() -> Json | None:
-        await worker.run_due(coach.ctx.services, {undoing.UNDO: undoing.run_step})
-        ended: Json = (await coach.get(f"/coach/jobs/{begun['_id']}")).ok()
-        return None if ended["status"] in ("queued", "running") else ended
-
-    ended = await until(has_ended, "the undo ends")
-    assert ended is not None
+    step = partial(worker.run_due, coach.ctx.services, {undoing.UNDO: undoing.run_step})
+    ended = await ended_job(coach, begun["_id"], step)
     assert (ended["status"], [each["code"] for each in ended["errors"]]) == ("failed", ["REQUESTER_GONE"])
     assert len(await workouts(coach, ana)) == 2
     assert (await undo(coach, job))["result"]["removed"]["sessions"] == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from tests.integrations.test_own_import import send as send_own
 from tests.support.client import CoachClient
 from tests.support.fail_points import fail_point
 from tests.support.imported_history import workouts
+from tests.support.jobs import ended_job
 from tests.support.service_process import until
 from tests.support.transfer import import_file, run, send, undo
 
@@ -53,19 +55,6 @@ async def mentions(coach: CoachClient, text: str) -> bool:
     """Whether a job of the company has a text anywhere."""
     jobs = await coach.ctx.db["companyJobs"].find({"companyId": coach.ctx.company_id}).to_list(None)
     return any(text in str(job) for job in jobs)
-
-
-async def ended(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
-    """A job once it has ended."""
-
-    async def current() -> dict[str, Any] | None:
-        await run(coach)
-        found = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
-        return None if found["status"] in ("queued", "running") else dict(found)
-
-    result = await until(current, "the job ends")
-    assert result is not None
-    return result
 
 
 @pytest.fixture
@@ -105,7 +94,7 @@ async def test_rows_of_an_erased_client_are_reported(
     if moment == "between steps":
         monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
         monkeypatch.setattr(HistoryImport, "suspend", lambda _: None)  # the next step is of another process
-    job = await ended(coach, (await send(coach, ROWS, name="sets.csv")).ok(202))
+    job = await ended_job(coach, (await send(coach, ROWS, name="sets.csv")).ok(202)["_id"], partial(run, coach))
 
     gone = [4] if moment == "after a batch" else [3, 4]
     assert (job["status"], [(each["line"], each["code"]) for each in job["errors"]]) == (
@@ -201,7 +190,7 @@ async def test_an_answer_with_a_client_who_is_erased_before_the_import_begins_is
         await fail()
         sent = await send(coach, ROWS, name="a.csv", customers=f'{{"Ana": "skip", "Bo": "{bo["_id"]}"}}')
         await erase(coach, bo)
-    assert (await ended(coach, sent.ok(202)))["status"] == "failed"
+    assert (await ended_job(coach, sent.ok(202)["_id"], partial(run, coach)))["status"] == "failed"
     assert not await mentions(coach, bo["_id"])
     assert await stored(coach) == (0, 0)
 
@@ -220,7 +209,7 @@ async def test_a_checked_file_is_deleted_with_a_client(
 
     caller = await api_keys.authenticate(coach.ctx.services, coach.key or "")
     job = await in_transaction(coach.ctx.acting_as(caller), begin)
-    done = await ended(coach, {"_id": str(job["_id"])})
+    done = await ended_job(coach, str(job["_id"]), partial(run, coach))
     assert (done["status"], done["errors"]) == ("done", [])
     assert (await stored(coach))[0] == 1
     await erase(coach, bo)

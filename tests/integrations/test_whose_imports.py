@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.integrations import test_own_import
 from tests.support.client import CoachClient
 from tests.support.fail_points import fail_point
 from tests.support.imported_history import SETS, events, rows_of_sets, workouts
-from tests.support.service_process import until
+from tests.support.jobs import ended_job
 from tests.support.training import employee_key
 from tests.support.transfer import import_file, run, send, undo
 
@@ -67,12 +68,7 @@ async def test_the_import_of_a_coach_who_may_no_longer_fails(coach: CoachClient,
         else:
             await revoke_keys(coach, eli["_id"])
 
-    async def has_ended() -> bool:
-        await run(coach)
-        return (await coach.get(f"/coach/jobs/{job['_id']}")).ok()["status"] not in ("queued", "running")
-
-    await until(has_ended, "the import ends")
-    ended = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
+    ended = await ended_job(coach, job["_id"], partial(run, coach))
     assert (ended["status"], problems(ended)) == ("failed", [(None, "REQUESTER_GONE")])
     assert await workouts(coach, ana) == []
     assert await db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0

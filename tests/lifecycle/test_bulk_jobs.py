@@ -20,6 +20,7 @@ from coaching_service.people.bulk_jobs import store as bulk_jobs_store
 from coaching_service.people.changes import undo
 from coaching_service.people.customers import bulk
 from tests.support.client import CoachClient, Reply
+from tests.support.jobs import finished
 from tests.support.service_process import until
 from tests.support.training import employee_key
 
@@ -38,19 +39,6 @@ async def create_clients(coach: CoachClient, count: int) -> list[str]:
     body = {"customers": [{"name": f"Client {number}"} for number in range(count)]}
     created = (await coach.post("/coach/customers/batch", body)).ok()
     return [result["_id"] for result in created["results"]]
-
-
-async def finished(coach: CoachClient, accepted: Reply) -> Json:
-    """The job of a response, once it has ended."""
-    path = f"/coach/jobs/{accepted.ok(202)['jobId']}"
-
-    async def has_ended() -> Json | None:
-        job: Json = (await coach.get(path)).ok()
-        return job if job["status"] in ("done", "failed", "cancelled") else None
-
-    job = await until(has_ended, "the job has ended", 60)
-    assert job is not None
-    return job
 
 
 def archive(coach: CoachClient, ids: list[str], **headers: str) -> Awaitable[Reply]:

@@ -9,7 +9,7 @@ import pytest
 
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
-from tests.support.service_process import until
+from tests.support.jobs import finished
 from tests.support.training import Json, block_with, client_path, employee_key, exercise_of, log, read, task
 
 WEEK = {"startDate": MONDAY, "endDate": "2026-03-08"}
@@ -278,19 +278,6 @@ async def test_client_who_cannot_be_changed_fails_alone(coach: CoachClient, clie
     assert result["failed"][0]["message"] == "days leaves the calendar: 9999-12-30 moved by 30 days is not a date"
     assert [block["date"] for block in await calendar(coach, clients.bo)] == [MONDAY, "2026-04-03"]
     assert [block["date"] for block in await calendar(coach, clients.ana)] == [MONDAY, "2026-03-04"]
-
-
-async def finished(coach: CoachClient, accepted: Reply) -> Json:
-    """The job of a response, once it has ended."""
-    path = f"/coach/jobs/{accepted.ok(202)['jobId']}"
-
-    async def has_ended() -> Json | None:
-        job: Json = (await coach.get(path)).ok()
-        return job if job["status"] in ("done", "failed", "cancelled") else None
-
-    job = await until(has_ended, "the job has ended", 60)
-    assert job is not None
-    return job
 
 
 async def test_a_job_returns_the_same_and_is_undone_at_once(

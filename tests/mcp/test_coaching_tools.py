@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Any
 
 from aiohttp.test_utils import TestServer
 
@@ -13,16 +12,17 @@ from coaching_service.people.team import service as team
 from tests.support.assistants import authorize_assistant
 from tests.support.attention import renew
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
+from tests.support.mcp_client import (
+    TODAY,
+    McpHttpClient,
+    approve,
+    text_of,
+    tool_change,
+    tool_error,
+    tool_proposal,
+    tool_result,
+)
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
-
-
-async def text_of(mcp: McpHttpClient, tool: str, **arguments: Any) -> str:
-    """The text that a tool returns."""
-    result = await mcp.call(tool, **arguments)
-    assert not result.get("isError"), result
-    text: str = result["content"][0]["text"]
-    return text
 
 
 async def test_clients_are_found_by_words_in_any_order(mcp: McpHttpClient, coach: CoachClient) -> None:

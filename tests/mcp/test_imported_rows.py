@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import CoachClient
 from tests.support.doctor import is_numbered
+from tests.support.jobs import ended_job
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
 from tests.support.transfer import import_file, undo
@@ -83,11 +84,8 @@ async def test_an_import_is_undone_by_its_assistant(mcp: McpHttpClient, coach: C
     undone = tool_change(await mcp.call("undo", changeId=done["changeId"]))
     assert undone["summary"].startswith("Began to remove what this import has created of «Mara»")
 
-    async def ended() -> bool:
-        return (await coach.get(f"/coach/jobs/{undone['jobId']}")).ok()["status"] == "done"
-
-    await until(ended, "the undo")
-    job = (await coach.get(f"/coach/jobs/{undone['jobId']}")).ok()
+    job = await ended_job(coach, undone["jobId"])
+    assert job["status"] == "done"
     assert job["result"] == {
         "ok": 3,
         "removed": {"customers": 0, "sessions": 2, "exercises": 1},

@@ -7,17 +7,9 @@ from typing import Any
 
 from tests.support.attention import renew
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, text_of, tool_change, tool_result
 from tests.support.results import train
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
-
-
-async def lines(mcp: McpHttpClient, tool: str, **arguments: Any) -> str:
-    """The text that a tool returns."""
-    result = await mcp.call(tool, **arguments)
-    assert not result.get("isError"), result
-    text: str = result["content"][0]["text"]
-    return text
 
 
 async def test_reasons_quote_their_cause(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -48,7 +40,7 @@ async def test_reasons_quote_their_cause(mcp: McpHttpClient, coach: CoachClient)
     assert quotes["missed_workout"] == f"Legs of {yesterday}"
     assert quotes["personal_record"].startswith("Squat: ")
     assert quotes["nothing_scheduled"] == f"Last scheduled on {yesterday}"
-    text = await lines(mcp, "get_attention")
+    text = await text_of(mcp, "get_attention")
     assert "«Can I train on Friday?»" in text and f"«Legs of {yesterday}»" in text
 
 
@@ -64,7 +56,7 @@ async def test_clients_without_a_session_in_some_days(mcp: McpHttpClient, coach:
     for days, expected in ((10, {"Twelve"}), (9, {"Nine", "Twelve"}), (4, {"Five", "Nine", "Twelve"}), (60, set())):
         found = (await coach.get("/coach/attention", inactiveDays=days)).ok()["docs"]
         assert {each["customer"]["name"] for each in found} == expected
-        text = await lines(mcp, "get_attention", inactiveDays=days)
+        text = await text_of(mcp, "get_attention", inactiveDays=days)
         assert {name for name in ("Two", "Five", "Nine", "Twelve", "New") if f"«{name}»" in text} == expected
     first = (await coach.get("/coach/attention", inactiveDays=4, limit=1)).ok()
     rest = (await coach.get("/coach/attention", inactiveDays=4, limit=5, after=first["nextCursor"])).ok()
@@ -87,7 +79,7 @@ async def test_compliance_below_a_percentage_between_dates(mcp: McpHttpClient, c
     part = (await coach.get("/coach/compliance", **dates, limit=1)).ok()
     rest = (await coach.get("/coach/compliance", **dates, after=part["nextCursor"])).ok()
     assert [each["name"] for each in (*part["docs"], *rest["docs"])] == ["Bo", "Cy"]
-    text = await lines(mcp, "get_compliance", startDate=first, endDate=yesterday, below=60)
+    text = await text_of(mcp, "get_compliance", startDate=first, endDate=yesterday, below=60)
     assert text.startswith(f"Compliance from {first} to {yesterday}, below 60%: 2\n«Bo»")
 
 
@@ -107,7 +99,7 @@ async def test_brief_is_a_client_on_one_page(mcp: McpHttpClient, coach: CoachCli
     (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": 1})).ok(201)
     tool_change(await mcp.call("assign_program", customerId=ana["_id"], programId=program["_id"], startDate=TODAY))
 
-    text = await lines(mcp, "get_customer", customerId=ana["_id"], detail="brief")
+    text = await text_of(mcp, "get_customer", customerId=ana["_id"], detail="brief")
     assert f"Program:\n  «Base» [{program['_id']}] current, {TODAY} to {TODAY}" in text
     assert f"Goals and pinned notes:\n  {TODAY}: «Run 10 km by May»" in text
     assert f"Health:\n  {TODAY} health: «Knee»" in text
@@ -115,7 +107,7 @@ async def test_brief_is_a_client_on_one_page(mcp: McpHttpClient, coach: CoachCli
     assert f"{today - timedelta(days=2)} «Squat» heaviest_load 110 kg" in text
     assert "completed 100 / 100 / 100% in 7/30/90 days" in text
     assert len(text) < 2_000
-    assert "Goals" not in await lines(mcp, "get_customer", customerId=ana["_id"])
+    assert "Goals" not in await text_of(mcp, "get_customer", customerId=ana["_id"])
 
 
 async def test_activity_of_some_types_and_of_own_changes(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -13,6 +13,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from tests.support.client import CoachClient
+from tests.support.jobs import ended_job
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.service_process import until
 
@@ -27,24 +28,12 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_jobs, "MAX_AT_ONCE", 4)
 
 
-async def ended(coach: CoachClient, job_id: str) -> Json:
-    """A job, once it has ended."""
-
-    async def has_ended() -> Json | None:
-        job: Json = (await coach.get(f"/coach/jobs/{job_id}")).ok()
-        return None if job["status"] in ("queued", "running") else job
-
-    job = await until(has_ended, "the job has ended")
-    assert job is not None
-    return job
-
-
 async def archive_many(coach: CoachClient) -> str:
     """Archive new clients with the coach's key, and return the batch."""
     body = {"customers": [{"name": f"Client {number}"} for number in range(COUNT)]}
     ids = [each["_id"] for each in (await coach.post("/coach/customers/batch", body)).ok()["results"]]
     accepted = await coach.post("/coach/customers/bulk/archive", {"ids": ids})
-    assert (await ended(coach, accepted.ok(202)["jobId"]))["result"]["ok"] == COUNT
+    assert (await ended_job(coach, accepted.ok(202)["jobId"]))["result"]["ok"] == COUNT
     return accepted.headers["X-Change-Id"]
 
 
@@ -66,7 +55,7 @@ async def test_undo_of_many_clients_is_a_job(mcp: McpHttpClient, coach: CoachCli
     assert undone["summary"].startswith(f"Began a job that undoes {COUNT} changes: changed back {COUNT} clients of «")
     assert f" and {COUNT - 5} more. Call undo again" in undone["summary"]
     assert undone["progressUrl"].endswith(f"/app/jobs/{undone['jobId']}")
-    job = await ended(coach, undone["jobId"])
+    job = await ended_job(coach, undone["jobId"])
     assert job["result"] == {"changeId": undone["changeId"], "ok": COUNT, "failed": [], "batchId": undone["changeId"]}
     assert await count_archived(coach) == 0
 
@@ -81,7 +70,7 @@ async def test_undo_of_many_clients_is_a_job(mcp: McpHttpClient, coach: CoachCli
 
     assert {change["batchId"] for change in await until(listed, "the changes are numbered")} == {undone["changeId"]}
     redone = await undo_by_tool(coach, mcp, undone["changeId"])
-    assert (await ended(coach, redone["jobId"]))["result"]["ok"] == COUNT
+    assert (await ended_job(coach, redone["jobId"]))["result"]["ok"] == COUNT
     assert await count_archived(coach) == COUNT
 
 
@@ -105,7 +94,7 @@ async def test_who_may_not_see_clients_does_not_read_the_progress_of_an_undo(
     public_server: TestServer, mcp: McpHttpClient, coach: CoachClient
 ) -> None:
     batch = await archive_many(coach)
-    await ended(coach, (await undo_by_tool(coach, mcp, batch))["jobId"])
+    await ended_job(coach, (await undo_by_tool(coach, mcp, batch))["jobId"])
     key = (await api_keys.create(coach.ctx, "Narrow", {"permissions": ["exercises.view"]}))["key"]
     async with McpHttpClient(public_server, {"X-API-Key": key}) as narrow:
         tool_error(await narrow.call("undo", changeId=batch), "customers.view")

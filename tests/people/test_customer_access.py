@@ -18,6 +18,8 @@ from tests.people.test_sessions import mailed_token
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
+
 
 def unique(coach: CoachClient, name: str = "ana") -> str:
     return f"{name}@{coach.ctx.company_id}.test"
@@ -30,12 +32,6 @@ async def first_access(anonymous: CoachClient, customer: dict[str, Any], **field
 
 async def sign_in(anonymous: CoachClient, email: str, password: str = PASSWORD) -> Any:
     return await anonymous.post("/auth/login", {"email": email, "password": password})
-
-
-@pytest.fixture(autouse=True)
-async def no_failed_sign_ins(coach: CoachClient) -> None:
-    """All tests come from one network address."""
-    await coach.ctx.db["rateCounters"].delete_many({})
 
 
 async def test_first_access_token_sets_the_password_and_signs_in(coach: CoachClient, anonymous: CoachClient) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
@@ -21,15 +21,8 @@ from tests.people.test_sessions import mailed_token
 from tests.support.client import CoachClient, Reply
 from tests.support.service_process import until
 
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
 SECOND_PASSWORD = "another long password"
-
-
-@pytest.fixture(autouse=True)
-async def no_failed_sign_ins(coach: CoachClient) -> AsyncIterator[None]:
-    """All tests come from one network address."""
-    await coach.ctx.db["rateCounters"].delete_many({})
-    yield
-    await coach.ctx.db["rateCounters"].delete_many({})
 
 
 async def sign_up(anonymous: CoachClient, email: str, password: str = PASSWORD) -> Reply:

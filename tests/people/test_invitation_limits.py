@@ -19,11 +19,9 @@ from tests.support.client import CoachClient
 
 
 @pytest.fixture(autouse=True)
-async def no_earlier_invitations(coach: CoachClient) -> AsyncIterator[None]:
-    await coach.ctx.db["rateCounters"].delete_many({})
+async def no_invitations(coach: CoachClient, no_failed_sign_ins: None) -> AsyncIterator[None]:
+    """Hundreds of mails are removed, for which those of later tests would wait; invitations are counted anew."""
     yield
-    await coach.ctx.db["rateCounters"].delete_many({})
-    # Hundreds of mails, for which those of later tests would wait.
     await coach.ctx.db["jobs"].delete_many({"companyId": coach.ctx.company_id, "kind": "send_mail"})
 
 

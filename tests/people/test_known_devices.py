@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,15 +14,8 @@ from coaching_service.people.sessions import passwords
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
 
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
 WRONG = "not this one, sorry"
-
-
-@pytest.fixture(autouse=True)
-async def no_failed_sign_ins(coach: CoachClient) -> AsyncIterator[None]:
-    """All tests come from one network address, those of other files too."""
-    await coach.ctx.db["rateCounters"].delete_many({})
-    yield
-    await coach.ctx.db["rateCounters"].delete_many({})
 
 
 def address(coach: CoachClient) -> str:

@@ -7,7 +7,6 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from email import message_from_bytes
 from email.policy import default
@@ -26,6 +25,8 @@ from tests.support.client import CoachClient
 from tests.support.mails import part_of
 from tests.support.service_process import until
 
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
+
 
 async def sign_in(anonymous: CoachClient, email: str, password: str = PASSWORD) -> Any:
     return await anonymous.post("/auth/login", {"email": email, "password": password})
@@ -33,18 +34,6 @@ async def sign_in(anonymous: CoachClient, email: str, password: str = PASSWORD) 
 
 def address(coach: CoachClient) -> str:
     return str(coach.ctx.caller.email)
-
-
-async def clear_failures(coach: CoachClient) -> None:
-    await coach.ctx.db["rateCounters"].delete_many({})
-
-
-@pytest.fixture(autouse=True)
-async def no_failed_sign_ins(coach: CoachClient) -> AsyncIterator[None]:
-    """All tests come from one network address, those of other files too."""
-    await clear_failures(coach)
-    yield
-    await clear_failures(coach)
 
 
 async def test_sign_up_creates_a_company_and_signs_the_owner_in(anonymous: CoachClient) -> None:
@@ -139,7 +128,7 @@ async def test_network_address_is_locked_from_the_thirtieth_failure(coach: Coach
         (await sign_in(anonymous, f"nobody{number}@nowhere.test", "x")).refused(401)
     (await sign_in(anonymous, "nobody29@nowhere.test", "x")).refused(429)
     (await sign_in(anonymous, address(coach))).refused(429)
-    await clear_failures(coach)
+    await coach.ctx.db["rateCounters"].delete_many({})
     for _ in range(35):
         (await sign_in(anonymous, address(coach))).ok()
 

@@ -28,16 +28,12 @@ from tests.support.training import (
     task,
 )
 
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
+
 
 async def list_own_blocks(client: CoachClient, start: str = MONDAY, end: str = SUNDAY) -> list[Json]:
     blocks: list[Json] = (await client.get("/customer/wblock", startDate=start, endDate=end)).ok()
     return blocks
-
-
-@pytest.fixture(autouse=True)
-async def reset_sign_in_counters(coach: CoachClient) -> None:
-    """Clear the counters of failed sign-ins: all tests share one network address."""
-    await coach.ctx.db["rateCounters"].delete_many({})
 
 
 @pytest.mark.parametrize("way", ["first access", "sign-in", "impersonation"])

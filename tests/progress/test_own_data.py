@@ -207,13 +207,7 @@ def _records(entries: dict[str, bytes], name: str) -> list[Json]:
     return [json.loads(line) for line in entries[f"records/{name}.jsonl"].splitlines()]
 
 
-@pytest.fixture
-async def _fresh_counters(coach: CoachClient) -> None:
-    """No failed sign-ins yet: all tests share one network address."""
-    await coach.ctx.db["rateCounters"].delete_many({})
-
-
-@pytest.mark.usefixtures("_fresh_counters")
+@pytest.mark.usefixtures("no_failed_sign_ins")
 async def test_client_changes_the_own_password_and_other_sessions_end(
     coach: CoachClient, anonymous: CoachClient
 ) -> None:

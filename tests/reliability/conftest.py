@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestServer
+from pymongo import MongoClient
 
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -27,6 +30,19 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
         yield instance
     finally:
         await instance.clean_up()
+
+
+@pytest.fixture
+def own_database(settings: Settings) -> Iterator[dict[str, str]]:
+    """Settings that name a new database on the server of the tests: a service that ends may write after the deletion."""
+    name = f"{settings.mongodb_database}_served_{ObjectId()}"
+    yield {
+        "MONGODB_URI": str(settings.mongodb_uri),
+        "MONGODB_DATABASE": name,
+        "SECRET_KEYS": ",".join(settings.secret_keys),
+    }
+    with MongoClient[Any](str(settings.mongodb_uri)) as client:
+        client.drop_database(name)
 
 
 @pytest.fixture(scope="package")

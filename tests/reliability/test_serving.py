@@ -20,7 +20,6 @@ from pymongo import MongoClient
 
 from coaching_service import runtime
 from coaching_service.core.database import embedded
-from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from coaching_service.sockets import bind
 from tests.support.service_process import Service, mongods_of, refused, until
@@ -245,19 +244,6 @@ def test_folder_that_demo_json_cannot_be_written_to_is_refused(tmp_path: Path, o
     (tmp_path / "file").write_text("")
     sentence = refused(tmp_path / "file" / "data", **own_database)
     assert sentence == f"{tmp_path}/file/data cannot be written (Not a directory)"
-
-
-@pytest.fixture
-async def own_database(settings: Settings) -> AsyncIterator[dict[str, str]]:
-    """Settings that name a new database on the server of the tests: a service that ends may write after the deletion."""
-    name = f"{settings.mongodb_database}_served_{ObjectId()}"
-    yield {
-        "MONGODB_URI": str(settings.mongodb_uri),
-        "MONGODB_DATABASE": name,
-        "SECRET_KEYS": ",".join(settings.secret_keys),
-    }
-    with MongoClient[Any](str(settings.mongodb_uri)) as client:
-        client.drop_database(name)
 
 
 def test_port_in_use_is_refused(tmp_path: Path, taken_port: str) -> None:

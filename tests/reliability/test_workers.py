@@ -7,20 +7,16 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pymongo import MongoClient
 
 from coaching_service.core.exposition import GAUGES, add_up, totals_of
 from coaching_service.core.metrics import Metrics
-from coaching_service.settings import Settings
 from tests.support.service_process import Service, command, environment, mongods_of, until
 
 # Time for busy machines.
@@ -137,19 +133,6 @@ def is_running(pid: int) -> bool:
     with suppress(OSError):
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
     return False
-
-
-@pytest.fixture
-async def own_database(settings: Settings) -> AsyncIterator[dict[str, str]]:
-    """Settings that name an empty database on the server of the tests."""
-    name = f"{settings.mongodb_database}_workers"
-    yield {
-        "MONGODB_URI": str(settings.mongodb_uri),
-        "MONGODB_DATABASE": name,
-        "SECRET_KEYS": ",".join(settings.secret_keys),
-    }
-    with MongoClient[Any](str(settings.mongodb_uri)) as client:
-        client.drop_database(name)
 
 
 async def test_workers_end_with_a_killed_supervisor(service: Service, own_database: dict[str, str]) -> None:

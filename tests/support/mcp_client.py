@@ -109,6 +109,14 @@ def tool_result(result: dict[str, Any]) -> dict[str, Any]:
     return unmarked
 
 
+async def text_of(mcp: McpHttpClient, tool: str, **arguments: Any) -> str:
+    """The text that a tool returns."""
+    result = await mcp.call(tool, **arguments)
+    assert not result.get("isError"), result
+    text: str = result["content"][0]["text"]
+    return text
+
+
 def without_marks(value: Any) -> Any:
     """A value without the marks around what people typed."""
     if isinstance(value, dict):

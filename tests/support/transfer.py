@@ -15,6 +15,7 @@ from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import undoing
 from tests.support.client import CoachClient, Reply
+from tests.support.visitor import HtmlPage, Visitor
 
 Entries = dict[str, bytes]
 
@@ -103,3 +104,11 @@ async def undo(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
         queued = (await coach.get(f"/coach/jobs/{queued['_id']}")).ok()
     ended: dict[str, Any] = queued
     return ended
+
+
+async def ended_page(visitor: Visitor, coach: CoachClient, page: HtmlPage) -> HtmlPage:
+    """The page of an import once it has ended."""
+    while 'http-equiv="refresh"' in page.ok().html:
+        await run(coach)
+        page = await visitor.get(page.path)
+    return page

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from coaching_service.core.ids import ObjectId
@@ -14,13 +12,7 @@ from tests.people.test_sessions import mailed_token
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor
 
-
-@pytest.fixture(autouse=True)
-async def no_failed_sign_ins(coach: CoachClient) -> AsyncIterator[None]:
-    """All tests come from one network address."""
-    await coach.ctx.db["rateCounters"].delete_many({})
-    yield
-    await coach.ctx.db["rateCounters"].delete_many({})
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
 
 
 async def test_a_new_owner_is_asked_to_confirm_the_address(

@@ -6,7 +6,7 @@ import pytest
 
 from coaching_service.web.views import import_presentation
 from tests.support.client import CoachClient
-from tests.support.transfer import run
+from tests.support.transfer import ended_page
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import ClientPage, Colleague
 
@@ -19,18 +19,10 @@ STRONG = (
 )
 
 
-async def ended(visitor: Visitor, coach: CoachClient, page: HtmlPage) -> HtmlPage:
-    """The page of a job once it has ended."""
-    while 'http-equiv="refresh"' in page.ok().html:
-        await run(coach)
-        page = await visitor.get(page.path)
-    return page
-
-
 async def upload(visitor: Visitor, coach: CoachClient, path: str, content: bytes) -> HtmlPage:
     """Upload a file, and open its page once it is checked."""
     address = path.partition("?")[0]
-    return await ended(
+    return await ended_page(
         visitor, coach, await visitor.submit(await visitor.get(path), address, file=("strong.csv", content))
     )
 
@@ -46,14 +38,14 @@ async def test_a_coach_imports_the_history_of_a_client(coach: CoachClient, colle
     page.says("In which unit are the loads", "Kilograms", "Pounds", "is a rest, not a set", "Report as CSV")
     assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
 
-    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))
+    page = await ended_page(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))
     page.says("Imported.", "11 Feb 2026", "rows left out")
     [block] = await coach.calendar(mara, "2026-02-01", "2026-02-28")
     assert [each["load"] for item in block["items"] for each in item["customerSets"]] == [50, 120, 20]
     report = await visitor.get(f"{page.path}/report.csv")
     assert "NOT_A_SET" in report.html
 
-    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
+    page = await ended_page(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
     page.says("The import was undone")
     assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
 
@@ -65,7 +57,7 @@ async def test_a_coach_who_may_not_create_exercises_chooses(coach: CoachClient, 
     page.says("you do not have the permission to create exercises", "Choose…")
     assert "New exercise" not in page.text
     answers = {"loadUnit": "kg", "names__0__answer": "skip"}
-    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", **answers))
+    page = await ended_page(visitor, coach, await visitor.submit(page, f"{page.path}/run", **answers))
     page.says("Imported.", "has the name of an exercise that is left out")
 
 
@@ -76,7 +68,7 @@ async def test_names_are_matched_created_and_left_out(coach: CoachClient, owner_
     assert f'data-exercise="{sled["_id"]}"' in found.html
 
     answers = {"loadUnit": "lb", "names__0__answer": sled["_id"], "names__1__answer": "skip"}
-    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", **answers))
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", **answers))
 
     page.says("Imported.")
     [block] = await coach.calendar(mara, "2026-02-01", "2026-02-28")
@@ -100,12 +92,12 @@ async def test_a_client_brings_the_own_history(coach: CoachClient, client_page: 
 
     page = await upload(visitor, coach, "/train/settings/import", STRONG)
     page.says("An export of Strong")
-    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))
+    page = await ended_page(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))
 
     page.says("Imported.")
     [block] = await coach.calendar(mara, "2026-02-01", "2026-02-28")
     assert block["source"]["format"] == "strong"
-    page = await ended(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
+    page = await ended_page(visitor, coach, await visitor.submit(page, f"{page.path}/undo"))
     assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
 
 
@@ -136,9 +128,11 @@ async def test_columns_are_asked_for_and_the_file_is_checked_again(coach: CoachC
     page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet)
     page.says("Which column has the date?", "Tag", "kg?", "Continue")
 
-    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", columns__0__answer="Tag"))
+    page = await ended_page(
+        owner_page, coach, await owner_page.submit(page, f"{page.path}/run", columns__0__answer="Tag")
+    )
     page.says("Nothing has been imported yet", "Squat")
-    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
     page.says("Imported.", "11 Feb 2026")
 
 
@@ -148,9 +142,11 @@ async def test_what_a_column_has_is_asked_for(coach: CoachClient, owner_page: Vi
     page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet)
     page.says("What does the column Time have?", "The time of day at which the session began", "How long a set took")
 
-    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", columns__0__name="seconds"))
+    page = await ended_page(
+        owner_page, coach, await owner_page.submit(page, f"{page.path}/run", columns__0__name="seconds")
+    )
     page.says("Nothing has been imported yet", "Squat", "Plank")
-    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
     page.says("Imported.", "11 Feb 2026")
 
 

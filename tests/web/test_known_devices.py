@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
 from coaching_service.people.api_keys import service as api_keys
@@ -13,15 +11,8 @@ from tests.support.client import CoachClient
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
 
+pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
 NEW = "another fine phrase"
-
-
-@pytest.fixture(autouse=True)
-async def no_failed_sign_ins(coach: CoachClient) -> AsyncIterator[None]:
-    """All tests come from one network address, those of other files too."""
-    await coach.ctx.db["rateCounters"].delete_many({})
-    yield
-    await coach.ctx.db["rateCounters"].delete_many({})
 
 
 async def lock(new_visitor: NewVisitor, email: str) -> None:

@@ -9,10 +9,10 @@ import pytest
 from coaching_service.people.team import service as team
 from coaching_service.web import formatting, views
 from coaching_service.web.pages import Page
-from tests.conftest import PASSWORD, NewCompany
+from tests.conftest import PASSWORD
 from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.declared_world import World, make_world
+from tests.support.declared_world import World
 from tests.support.visitor import Visitor
 from tests.web.conftest import ClientPage, NewVisitor
 
@@ -37,16 +37,6 @@ def filled(page: Page, world: World) -> str:
             name = "formItemId"
         path = path.replace(f"{{{wire}}}", world.get(f"{wires[0]}/{name}") or world.get(name, UNKNOWN))
     return path
-
-
-@pytest.fixture(scope="module")
-async def company(new_company: NewCompany) -> CoachClient:
-    return await new_company()
-
-
-@pytest.fixture(scope="module")
-async def world(company: CoachClient) -> World:
-    return await make_world(company)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.fail_points import fail_point
-from tests.support.transfer import import_file, make_zip, read_zip, run
+from tests.support.transfer import ended_page, import_file, make_zip, read_zip, run
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
 
@@ -17,17 +17,9 @@ SHEET = b"name,email,shoe size\nAna,ana@example.com,38\n,no address,40\n"
 
 async def upload(visitor: Visitor, coach: CoachClient, name: str, content: bytes, dry_run: str | None) -> HtmlPage:
     """Send a file, and open the page of its job once that has ended."""
-    return await ended(
+    return await ended_page(
         visitor, coach, await visitor.submit(await visitor.get(PATH), PATH, file=(name, content), dryRun=dry_run)
     )
-
-
-async def ended(visitor: Visitor, coach: CoachClient, page: HtmlPage) -> HtmlPage:
-    """The page of a job once that has ended."""
-    while 'http-equiv="refresh"' in page.ok().html:
-        await run(coach)
-        page = await visitor.get(page.path)
-    return page
 
 
 async def test_a_spreadsheet_is_checked_and_then_imported(coach: CoachClient, owner_page: Visitor) -> None:
@@ -46,11 +38,11 @@ async def test_a_checked_list_of_clients_is_imported_from_its_page(coach: CoachC
     await coach.create_customer("Ana", externalId="crm-1")
     sheet = ("clients.csv", b"name,external id,birthday\nAnna,crm-1,\nBo,crm-2,03/04/1990\n")
     page = await owner_page.submit(await owner_page.get(PATH), PATH, file=sheet, dryRun="true", onConflict="update")
-    page = await ended(owner_page, coach, page)
+    page = await ended_page(owner_page, coach, page)
     page.says("Check of clients.csv", "Day first", "Month first")
     assert await coach.names() == ["Ana"]
 
-    page = await ended(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", dateOrder="dmy"))
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", dateOrder="dmy"))
     page.says("Import of clients.csv", "Imported.", "2 clients")
     assert sorted(await coach.names()) == ["Anna", "Bo"]
     [bo] = [each for each in (await coach.customers())["docs"] if each["name"] == "Bo"]
@@ -59,7 +51,7 @@ async def test_a_checked_list_of_clients_is_imported_from_its_page(coach: CoachC
 
 async def test_a_check_without_questions_is_imported_once(coach: CoachClient, owner_page: Visitor) -> None:
     checked = await upload(owner_page, coach, "clients.csv", b"name\nAna\n", "true")
-    page = await ended(owner_page, coach, await owner_page.submit(checked, f"{checked.path}/run"))
+    page = await ended_page(owner_page, coach, await owner_page.submit(checked, f"{checked.path}/run"))
     page.says("Imported.", "1 client")
     assert await coach.names() == ["Ana"]
     assert f"{checked.path}/run" not in [form.action for form in (await owner_page.get(checked.path)).forms]
