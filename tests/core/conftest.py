@@ -12,7 +12,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.settings import Settings
-from tests.support.databases import own_database, remove_documents
+from tests.support.databases import new_database, remove_documents
 from tests.support.mail_servers import Mailbox, listening, sending_to
 from tests.support.release_0_1_0 import customer_of_release_0_1_0, mail_of_release_0_1_0
 
@@ -20,7 +20,7 @@ from tests.support.release_0_1_0 import customer_of_release_0_1_0, mail_of_relea
 @pytest.fixture(scope="module")
 async def own_services(settings: Settings) -> AsyncIterator[Services]:
     """Services on a database of their own."""
-    async with own_database(settings, "migrations") as own, runtime.open_services(own) as services:
+    async with new_database(settings, "migrations", has_indexes=False) as (_, services):
         yield services
 
 

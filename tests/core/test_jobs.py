@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 import time_machine
 
-from coaching_service import features, runtime
+from coaching_service import features
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
@@ -25,6 +25,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
+from tests.support.databases import new_database
 from tests.support.service_process import until
 
 Runs = list[Document]  # the arguments of each run
@@ -259,12 +260,8 @@ async def test_standing_job_is_due_within_an_hour(services: Services) -> None:
 @pytest.fixture(scope="module")
 async def idle(settings: Settings) -> AsyncIterator[Services]:
     """Services on a database of their own, without background workers."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_idle"})
-    async with runtime.open_services(own) as opened:
-        await opened.db.client.drop_database(own.mongodb_database)
-        await runtime.make_indexes(opened)
+    async with new_database(settings, "idle") as (_, opened):
         yield opened
-        await opened.db.client.drop_database(own.mongodb_database)
 
 
 async def naming(services: Services, *words: str) -> list[str]:

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
-from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
-from pathlib import Path
 
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.worker import run_due
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
-from tests.support.mails import read_mail
+from tests.support.mails import mails_once_sent, read_mail
 from tests.support.mcp_client import McpHttpClient, propose_invitation
 from tests.support.notifications import send_due
-from tests.support.service_process import until
 
 
 @pytest.fixture
@@ -32,22 +25,9 @@ async def mcp(public_server: TestServer, coach: CoachClient) -> AsyncIterator[Mc
 
 async def received(coach: CoachClient, settings: Settings, minutes: int) -> list[EmailMessage]:
     """The mails to the coach that have been sent so many minutes from now, oldest first."""
-    services = coach.ctx.services
     await send_due(coach.ctx, after=timedelta(minutes=minutes))
-    about = {"kind": mail.SEND, "companyId": coach.ctx.company_id}
-
-    async def is_sent() -> bool:
-        await run_due(services, {mail.SEND: mail.send})
-        return await services.db["jobs"].count_documents(about) == 0
-
-    await until(is_sent, "the mail to be sent")
-    return await asyncio.to_thread(_read_mails, settings.data_dir / "mail", str(coach.ctx.caller.email))
-
-
-def _read_mails(folder: Path, address: str) -> list[EmailMessage]:
-    files = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
-    mails = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
-    return [each for each in mails if each["To"] == address and "assistant" in each["Subject"]]
+    mails = await mails_once_sent(coach.ctx.services, settings.data_dir / "mail", companyId=coach.ctx.company_id)
+    return [each for each in mails if each["To"] == str(coach.ctx.caller.email) and "assistant" in each["Subject"]]
 
 
 async def test_one_mail_reports_what_waits_of_an_assistant(

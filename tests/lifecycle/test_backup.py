@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from bson import ObjectId
 
-from coaching_service import runtime
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup import creation, reading
@@ -26,6 +25,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration import backups
 from coaching_service.lifecycle.administration.service import Operator
 from coaching_service.settings import Settings
+from tests.support.databases import new_database
 from tests.support.service_process import until
 
 CUSTOMERS = [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(2_500)]
@@ -35,19 +35,10 @@ def ignore(_: int) -> None:
     """Report nothing."""
 
 
-async def opened(settings: Settings, suffix: str) -> AsyncIterator[Services]:
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_{suffix}"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
-        yield services
-        await services.db.client.drop_database(own.mongodb_database)
-
-
 @pytest.fixture
 async def source(settings: Settings) -> AsyncIterator[Services]:
     """A database with clients, and with a file of several chunks."""
-    async for services in opened(settings, "source"):
-        await runtime.make_indexes(services)
+    async with new_database(settings, "source") as (_, services):
         await services.db["customers"].insert_many(CUSTOMERS)
         chunks = [{"files_id": ObjectId(), "n": number, "data": bytes(200_000)} for number in range(100)]
         await services.db["fs.chunks"].insert_many(chunks)
@@ -58,7 +49,7 @@ async def source(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def target(settings: Settings) -> AsyncIterator[Services]:
     """An empty database."""
-    async for services in opened(settings, "target"):
+    async with new_database(settings, "target", has_indexes=False) as (_, services):
         yield services
 
 

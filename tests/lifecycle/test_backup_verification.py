@@ -17,8 +17,9 @@ from coaching_service.core.database.backup.stores import Store, open_store
 from coaching_service.core.database.backup.storing import create_stored_backup
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.lifecycle.test_backup import ignore, opened
+from tests.lifecycle.test_backup import ignore
 from tests.support.commands import type_in
+from tests.support.databases import new_database
 from tests.support.s3_server import running_s3_server
 
 
@@ -34,7 +35,7 @@ def bucket() -> Iterator[dict[str, str]]:
 @pytest.fixture
 async def source(settings: Settings) -> AsyncIterator[Services]:
     """A database with clients and a photo."""
-    async for services in opened(settings, "source"):
+    async with new_database(settings, "source", has_indexes=False) as (_, services):
         await services.db["customers"].insert_many([{"_id": ObjectId(), "name": f"Client {n}"} for n in range(50)])
         await services.db["fs.chunks"].insert_one({"_id": ObjectId(), "data": os.urandom(200_000)})
         yield services

@@ -13,7 +13,6 @@ import bson
 import pytest
 from bson import ObjectId
 
-from coaching_service import runtime
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.backup.encryption import Decryption, Encryption, new_identity
 from coaching_service.core.database.backup.manifest import BackupError, Manifest
@@ -25,7 +24,8 @@ from coaching_service.core.database.backup.stores import FolderStore, Store, ope
 from coaching_service.core.database.backup.storing import backing_up, create_stored_backup
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.lifecycle.test_backup import content, ignore, opened
+from tests.lifecycle.test_backup import content, ignore
+from tests.support.databases import new_database
 from tests.support.s3_server import running_s3_server
 
 PHOTO = 250_000
@@ -43,8 +43,7 @@ def s3() -> Iterator[None]:
 @pytest.fixture
 async def source(settings: Settings) -> AsyncIterator[Services]:
     """A database with clients and photos of several MB."""
-    async for services in opened(settings, "source"):
-        await runtime.make_indexes(services)
+    async with new_database(settings, "source") as (_, services):
         await services.db["customers"].insert_many(
             [{"_id": ObjectId(), "companyId": ObjectId(), "name": f"Client {number}"} for number in range(500)]
         )
@@ -56,7 +55,7 @@ async def source(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def target(settings: Settings) -> AsyncIterator[Services]:
     """An empty database."""
-    async for services in opened(settings, "target"):
+    async with new_database(settings, "target", has_indexes=False) as (_, services):
         yield services
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from email import message_from_bytes
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.worker import run_due
 from coaching_service.settings import Settings
 from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient, Reply
-from tests.support.service_process import until
+from tests.support.mails import mails_once_sent
 from tests.support.training import Json, assigned_sets, employee_key, metric_set
 
 PATH = "/coach/customers/batch"
@@ -32,14 +29,7 @@ def address(coach: CoachClient, name: str) -> str:
 
 async def recipients(coach: CoachClient, settings: Settings) -> list[str]:
     """The addresses of the company's clients to which mail was sent, once none is queued any more."""
-    services, queued = coach.ctx.services, {"companyId": coach.ctx.company_id, "kind": mail.SEND}
-
-    async def is_sent() -> bool:
-        await run_due(services, {mail.SEND: mail.send})
-        return await services.db["jobs"].count_documents(queued) == 0
-
-    await until(is_sent, "the mail to be sent")
-    mails = [message_from_bytes(file.read_bytes()) for file in (settings.data_dir / "mail").glob("*.eml")]
+    mails = await mails_once_sent(coach.ctx.services, settings.data_dir / "mail", companyId=coach.ctx.company_id)
     return [str(each["To"]) for each in mails if str(coach.ctx.company_id) in str(each["To"])]
 
 

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.notifications.models import Message
 from coaching_service.progress.conversation.notifications import write_message
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
-from tests.support.mails import part_of, read_mail
+from tests.support.mails import mails_once_sent, part_of, read_mail
 from tests.support.notifications import count_pending, send_due
-from tests.support.service_process import until
 from tests.support.training import Json, client_path, employee_key
 
 OWN = "/customer/messages"
@@ -39,15 +34,7 @@ class Mailbox:
 
     async def sent(self, customer: Json) -> list[EmailMessage]:
         """The mails about a client's messages that have been sent, oldest first, after those that wait are sent."""
-        services, about = self._coach.ctx.services, {"kind": mail.SEND, "about": ObjectId(customer["_id"])}
-
-        async def is_sent() -> bool:
-            await run_due(services, {mail.SEND: mail.send})
-            return await services.db["jobs"].count_documents(about) == 0
-
-        await until(is_sent, "the mail to be sent")
-        files = sorted(self._folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
-        mails = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+        mails = await mails_once_sent(self._coach.ctx.services, self._folder, about=ObjectId(customer["_id"]))
         return [each for each in mails if customer["_id"] in part_of(each, "plain") or each["To"] == customer["email"]]
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, date, timedelta, timezone
-from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
 from typing import Any
 
 import pytest
@@ -15,15 +13,13 @@ import time_machine
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.worker import run_due
 from coaching_service.progress.reminders import planning
 from coaching_service.progress.reminders.planning import ClientDay
 from coaching_service.settings import Settings
 from tests.support.check_ins import check_in, form
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
-from tests.support.mails import part_of, read_mail
+from tests.support.mails import mails_once_sent, part_of, read_mail
 from tests.support.notifications import count_pending, send_due
 from tests.support.service_process import until
 from tests.support.training import Json, block_with, client_path, form_of, path_of, task
@@ -61,15 +57,7 @@ class Client:
 
     async def received(self) -> list[EmailMessage]:
         """The mails that the client has received, oldest first."""
-        services, about = self.coach.ctx.services, {"kind": mail.SEND, "about": self.id}
-
-        async def is_sent() -> bool:
-            await run_due(services, {mail.SEND: mail.send})
-            return await services.db["jobs"].count_documents(about) == 0
-
-        await until(is_sent, "the mail to be sent")
-        files = sorted(self._folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
-        mails = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+        mails = await mails_once_sent(self.coach.ctx.services, self._folder, about=self.id)
         return [each for each in mails if each["To"] == self.customer["email"]]
 
     async def kinds(self) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service import features, runtime
+from coaching_service import features
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
@@ -26,6 +26,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention.renewal import FIND_DUE, RENEW_CHANGED, RENEW_DAILY
 from coaching_service.settings import Settings
+from tests.support.databases import new_database
 from tests.support.service_process import until
 
 LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
@@ -35,12 +36,8 @@ KINDS = (FIND_DUE, RENEW_CHANGED, RENEW_DAILY)
 @pytest.fixture
 async def alone(settings: Settings) -> AsyncIterator[Services]:
     """Services of an empty database."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_renewal"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
-        await runtime.make_indexes(services)
+    async with new_database(settings, "renewal") as (_, services):
         yield services
-        await services.db.client.drop_database(own.mongodb_database)
 
 
 async def create_company(services: Services, clients: int) -> Context:

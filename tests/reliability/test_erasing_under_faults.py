@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service import runtime
 from coaching_service.core import file_links
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -25,6 +24,7 @@ from coaching_service.settings import Settings
 from tests.core.test_jobs import naming
 from tests.support.client_data import insert_in_every_collection, list_client_collections
 from tests.support.database_proxy import Moment
+from tests.support.databases import new_database
 from tests.support.other_process import OtherProcess, running
 from tests.support.service_process import until
 from tests.support.stored import stored_document
@@ -53,10 +53,7 @@ class Company:
 @pytest.fixture
 async def company(settings: Settings) -> AsyncIterator[Company]:
     """Both clients have a document in every collection with data of clients, and many files."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_erasing"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
-        await runtime.make_indexes(services)
+    async with new_database(settings, "erasing") as (own, services):
         owner = await team.create_company(Context(services), "One", "Olga", "olga@erasing.test", "no hash")
         ctx = Context(services).acting_as(owner)
         key = str((await api_keys.create(ctx, "Test"))["key"])
@@ -64,7 +61,6 @@ async def company(settings: Settings) -> AsyncIterator[Company]:
         for client, name, number in zip(clients, ("zebulon", "yolanda"), (FILES, 2), strict=True):
             await _fill(ctx, client, name, number)
         yield Company(own, ctx, key, *clients)
-        await services.db.client.drop_database(own.mongodb_database)
 
 
 async def _fill(ctx: Context, client: ObjectId, name: str, number: int) -> None:

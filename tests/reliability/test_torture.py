@@ -10,7 +10,6 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Database, Services
 from coaching_service.core.database.documents import now
@@ -22,6 +21,7 @@ from tests.reliability.torture.__main__ import PROGRAM_DAYS, create_company, cre
 from tests.reliability.torture.ledger import AT_MOST_ONCE, NEVER, ONCE, Assignment, Ledger, Photo
 from tests.reliability.torture.operations import BULK_CLIENTS, World, Writer
 from tests.reliability.torture.verification import Verification
+from tests.support.databases import new_database
 from tests.support.service_process import until
 
 
@@ -49,9 +49,7 @@ class Run:
 @pytest.fixture
 async def run(settings: Settings) -> AsyncIterator[Run]:
     """Each operation once, on a database of its own."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_torture"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
+    async with new_database(settings, "torture", has_indexes=False) as (own, services):
         key = await create_company(services)
         async with TestServer(create_app(own, services)) as server:
             url = str(server.make_url("")).rstrip("/")
@@ -64,7 +62,6 @@ async def run(settings: Settings) -> AsyncIterator[Run]:
                         await operation(connections)
                 await until(lambda: erase_now(started), "the deleted client is erased")
                 yield started
-        await services.db.client.drop_database(own.mongodb_database)
 
 
 async def erase_now(run: Run) -> bool:

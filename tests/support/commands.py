@@ -10,10 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from coaching_service import runtime
 from coaching_service.command_line.group import main
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
+from tests.support.databases import new_database
 from tests.support.service_process import SETTINGS
 
 PASSWORD = "correct horse battery"
@@ -74,13 +74,10 @@ class Operator:
 @pytest.fixture
 async def operator(settings: Settings) -> AsyncIterator[Operator]:
     """An operator with an empty database."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_operator"})
-    environment = {
-        "MONGODB_URI": str(own.mongodb_uri),
-        "MONGODB_DATABASE": own.mongodb_database,
-        "SECRET_KEYS": ",".join(own.secret_keys),
-    }
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
+    async with new_database(settings, "operator", has_indexes=False) as (own, services):
+        environment = {
+            "MONGODB_URI": str(own.mongodb_uri),
+            "MONGODB_DATABASE": own.mongodb_database,
+            "SECRET_KEYS": ",".join(own.secret_keys),
+        }
         yield Operator(services, environment)
-        await services.db.client.drop_database(own.mongodb_database)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
 from coaching_service import runtime
-from coaching_service.core.database.context import Database
+from coaching_service.core.database.context import Database, Services
 from coaching_service.settings import Settings
 
 INDEX_STATE = "indexState"  # says which indexes the database has
@@ -20,10 +20,21 @@ async def remove_documents(database: Database, but_of: Collection[str] = ()) -> 
 
 
 @asynccontextmanager
-async def own_database(settings: Settings, suffix: str) -> AsyncIterator[Settings]:
-    """Settings with a database that is dropped before and after."""
+async def new_database(
+    settings: Settings, suffix: str, *, has_indexes: bool = True
+) -> AsyncIterator[tuple[Settings, Services]]:
+    """Settings and services of a database that is dropped before and after, with all indexes or none."""
     own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_{suffix}"})
     async with runtime.open_services(own) as services:
         await services.db.client.drop_database(own.mongodb_database)
-        yield own
+        if has_indexes:
+            await runtime.make_indexes(services)
+        yield own, services
         await services.db.client.drop_database(own.mongodb_database)
+
+
+@asynccontextmanager
+async def own_database(settings: Settings, suffix: str) -> AsyncIterator[Settings]:
+    """Settings with a database that is dropped before and after, and has no indexes."""
+    async with new_database(settings, suffix, has_indexes=False) as (own, _):
+        yield own

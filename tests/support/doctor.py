@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-from coaching_service import features, runtime
+from coaching_service import features
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.database.checks import CheckResult, Finding, run_checks
@@ -23,6 +23,7 @@ from coaching_service.people.customers import creation
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from tests.support.databases import new_database
 from tests.support.service_process import until
 
 CHECKS = {check.name: check for check in features.CHECKS}
@@ -114,10 +115,7 @@ def new_job(ctx: Context, vault: Vault | None = None, **fields: Any) -> dict[str
 @asynccontextmanager
 async def open_demo(settings: Settings, name: str) -> AsyncIterator[Context]:
     """The owner of the demo company, on a database of its own with numbered changes."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_{name}"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
-        await runtime.make_indexes(services)
+    async with new_database(settings, name) as (_, services):
         await shared.publish(services)
         await ensure_demo(services)
         await ensure_standing_jobs(services, features.STANDING_JOBS)
@@ -128,16 +126,12 @@ async def open_demo(settings: Settings, name: str) -> AsyncIterator[Context]:
         owner = await team.get_principal(services, identity.subject_id)
         assert owner is not None
         yield Context(services).acting_as(owner)
-        await services.db.client.drop_database(own.mongodb_database)
 
 
 @asynccontextmanager
 async def open_company(settings: Settings) -> AsyncIterator[Context]:
     """The owner of a new company with six clients, on a database of its own with numbered changes."""
-    own = settings.model_copy(update={"mongodb_database": f"{settings.mongodb_database}_new"})
-    async with runtime.open_services(own) as services:
-        await services.db.client.drop_database(own.mongodb_database)
-        await runtime.make_indexes(services)
+    async with new_database(settings, "new") as (_, services):
         owner = await team.create_company(Context(services), "One", "Olga", "olga@doctor.test", "no hash")
         ctx = Context(services).acting_as(owner)
         for number in range(6):
@@ -146,4 +140,3 @@ async def open_company(settings: Settings) -> AsyncIterator[Context]:
             await until(lambda: is_numbered(services), "all changes are numbered")
         assert findings_of(await check(services)) == []
         yield ctx
-        await services.db.client.drop_database(own.mongodb_database)

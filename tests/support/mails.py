@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from email import message_from_bytes
 from email.message import EmailMessage, Message
+from email.policy import default
 from html.parser import HTMLParser
+from pathlib import Path
+
+from coaching_service.core.database.context import Services
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.mail import SEND, send
+from coaching_service.core.jobs.worker import run_due
+from tests.support.service_process import until
 
 # Nothing that a mail program would load, run or send.
 _TAGS = {"html", "head", "meta", "title", "body", "div", "h1", "p", "table", "tr", "td", "a", "br"}
@@ -65,6 +75,22 @@ class _Reader(HTMLParser):
         self.parts.seen.append(data.strip())
         if self.link is not None:
             self.parts.links.setdefault(self.link, []).append(data.strip())
+
+
+async def mails_once_sent(services: Services, folder: Path, **queued: ObjectId) -> list[EmailMessage]:
+    """The mails in a folder, oldest first, once none is queued with these fields; the service sends them too."""
+
+    async def is_sent() -> bool:
+        await run_due(services, {SEND: send})
+        return await services.db["jobs"].count_documents({"kind": SEND, **queued}) == 0
+
+    await until(is_sent, "the mail to be sent")
+    return await asyncio.to_thread(_read_mails, folder)
+
+
+def _read_mails(folder: Path) -> list[EmailMessage]:
+    files = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
+    return [message_from_bytes(file.read_bytes(), policy=default) for file in files]
 
 
 def part_of(mail: Message, kind: str) -> str:

@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from tests.support.local_servers import receiving_posts
+
 Json = dict[str, Any]
 
 
@@ -146,15 +148,8 @@ class PushService:
 async def push_service() -> AsyncIterator[PushService]:
     """A push service on a port of its own."""
     service = PushService()
-    app = web.Application()
-    app.router.add_post("/send/{name}", service.receive)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    service.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
-        yield service
-    finally:
-        service.released.set()
-        await runner.cleanup()
+    async with receiving_posts("/send/{name}", service.receive) as service.url:
+        try:
+            yield service
+        finally:
+            service.released.set()

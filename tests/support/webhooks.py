@@ -13,6 +13,8 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from tests.support.local_servers import receiving_posts
+
 Json = dict[str, Any]
 
 
@@ -83,15 +85,9 @@ class Receiver:
 async def receiving() -> AsyncIterator[Receiver]:
     """A receiver on a port of its own."""
     receiver = Receiver()
-    app = web.Application()
-    app.router.add_post("/{path:.*}", receiver.receive)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}/hook"
-    try:
-        yield receiver
-    finally:
-        receiver.released.set()
-        await runner.cleanup()
+    async with receiving_posts("/{path:.*}", receiver.receive) as address:
+        receiver.url = f"{address}/hook"
+        try:
+            yield receiver
+        finally:
+            receiver.released.set()
