@@ -17,11 +17,11 @@ from coaching_service.people.bulk_jobs.models import BulkJobKind
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import
-from tests.lifecycle.test_bulk_jobs import ASYNC, finished
+from tests.lifecycle.test_bulk_jobs import ASYNC
 from tests.support.client import MONDAY, CoachClient
 from tests.support.fail_points import fail_point
 from tests.support.imported_history import SETS, workouts
-from tests.support.jobs import ended_job
+from tests.support.jobs import ended_job, finished
 from tests.support.training import employee_key, metric_set
 from tests.support.transfer import import_file, undo
 

@@ -20,7 +20,7 @@ from tests.support.client import CoachClient
 
 @pytest.fixture(autouse=True)
 async def no_invitations(coach: CoachClient, no_failed_sign_ins: None) -> AsyncIterator[None]:
-    """Hundreds of mails are removed, for which those of later tests would wait; invitations are counted anew."""
+    """Remove hundreds of mails, for which those of later tests would wait; no invitation is counted yet."""
     yield
     await coach.ctx.db["jobs"].delete_many({"companyId": coach.ctx.company_id, "kind": "send_mail"})
 
