@@ -200,6 +200,18 @@ async def test_records_and_responses_name_what_can_be_read(coach: CoachClient) -
     assert [answer["value"] for answer in response["answers"]] == ["Well"]
     record = await coach.get(client_path(ana, "personal-records", data["record.achieved"]["recordId"]))
     assert record.ok()["value"] == 100
+    assert data["record.achieved"] == {
+        "recordId": record.json["_id"],
+        "exerciseId": squat["_id"],
+        "recordType": "heaviest_load",
+        "value": 100,
+        "unit": "kg",
+        "reps": 1,
+        "date": MONDAY,
+        "isFirst": False,
+    }
+    assert data["form.submitted"].keys() == {"wblockId", "witemId", "itemType", "date", "responseId"}
+    assert data["item.logged"].keys() == {"wblockId", "witemId", "itemType", "date"}
 
 
 async def test_fields_name_what_changed(coach: CoachClient) -> None:
