@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
+from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.models import ActivityEvent
@@ -72,7 +72,7 @@ def event_path(customer_id: ObjectId, event: ActivityEvent, existing_ids: Collec
     return review_path(customer_id, block_id) if block_id and block_id in existing_ids else ""
 
 
-def _describe_item(data: dict[str, Any]) -> str:
+def _describe_item(data: FeedData) -> str:
     """Name the item of an event; entries recorded before names were stored only have its type."""
     name, item_type = data.get("itemName"), data.get("itemType", "")
     if name is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import require_by_id
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
@@ -51,9 +51,7 @@ async def add_own_absence(ctx: Context, form: AbsenceForm) -> Redirect:
 async def change_own_availability_page(ctx: Context, availability_id: ObjectId) -> dict[str, Any]:
     """One period in which the client cannot train as planned."""
     periods = await availability.list_availability(ctx, ctx.caller.id)
-    period = next((each for each in periods if each["_id"] == availability_id), None)
-    if period is None:
-        raise NotFound("availability")
+    period = require_by_id(periods, availability_id, "availability")
     return {
         "period": {**period, **describe_period(period, ctx.caller.today())},
         "version": period["version"],
