@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text, patch_of
 from coaching_service.people.activity import service as activity
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.models import NewNote, Note, NoteChange
+from coaching_service.progress.notes.models import NewNote, NoteChange
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.activity_descriptions import describe_actor, describe_event, event_path
@@ -74,7 +73,7 @@ async def add_note(ctx: Context, customer_id: ObjectId, form: NewNote) -> Redire
 async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
     """The notes about a client, with a form in place of one of them."""
     variables: dict[str, Any] = await notes_page(ctx, customer_id)
-    note = _select(variables["notes"], note_id)
+    note = require_by_id(variables["notes"], note_id, "note")
     text = to_text(note["content"])
     is_long = len(text) > TEXT_LENGTH
     edited = {"_id": note_id, "text": None if is_long else text, "is_formatted": is_formatted(note["content"])}
@@ -85,7 +84,7 @@ async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId)
 async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: NoteChange) -> Redirect:
     """Change the text and the flags of a note; a text that is not changed keeps its formatting."""
     if "content" in form:  # else it is too long for the form
-        note = _select(await notes.list_notes(ctx, customer_id), note_id)
+        note = require_by_id(await notes.list_notes(ctx, customer_id), note_id, "note")
         if form["content"] == to_text(note["content"]):
             del form["content"]
         else:
@@ -107,7 +106,7 @@ async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectI
     customer, customer_notes = await gather_reads(
         ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
     )
-    return {"customer": customer, "note": _select(customer_notes, note_id)}
+    return {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
 
 
 @pages.post("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_note_page)
@@ -115,13 +114,6 @@ async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) ->
     """Delete a note."""
     await notes.delete(ctx, customer_id, note_id)
     return Redirect(_notes_path(customer_id), "Note deleted.")
-
-
-def _select(customer_notes: Sequence[Note], note_id: ObjectId) -> Note:
-    for note in customer_notes:
-        if note["_id"] == note_id:
-            return note
-    raise NotFound("note")
 
 
 def _notes_path(customer_id: ObjectId) -> str:

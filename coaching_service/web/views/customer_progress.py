@@ -12,7 +12,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import require_by_id
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
@@ -311,10 +311,7 @@ async def unassign_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id:
         ctx, load_header(ctx, customer_id), metrics.list_assigned(ctx, customer_id)
     )
     sets = (assignment["metricsSet"] for assignment in assignments)
-    metric_set = next((metric_set for metric_set in sets if metric_set["_id"] == metrics_set_id), None)
-    if metric_set is None:
-        raise NotFound("assignment")
-    return {"customer": customer, "metric_set": metric_set}
+    return {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
 
 
 @pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=unassign_set_page)

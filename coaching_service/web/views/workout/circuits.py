@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import BadRequest, NotFound
+from coaching_service.core.errors import BadRequest, NotFound, require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, Version
@@ -65,10 +65,7 @@ def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
 
 def find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
     """Return the circuit with this identifier. Raises NotFound."""
-    for circuit in circuits_of(block):
-        if circuit["_id"] == item_id:
-            return circuit
-    raise NotFound("circuit")
+    return require_by_id(circuits_of(block), item_id, "circuit")
 
 
 def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
