@@ -17,6 +17,7 @@ from coaching_service.core.http.server import PROTOCOL_ERRORS
 from coaching_service.core.validation_messages import DEFAULT_CODE
 
 _PACKAGE = Path(app.__file__).parent  # importing the application loads every error class
+_RESOURCES = {"NotFound": 0, "require_by_id": 2}  # the argument from which the code is made
 _FIELD_ERRORS = ("invalid_field", "Problem")  # what makes an error of a field, whose code is the code of the field
 _INTRODUCTION = """\
 # Error codes
@@ -60,7 +61,11 @@ def describe_errors() -> str:
             codes.setdefault(body["code"], (status, f"{body['message']}."))
     for call in calls:
         name = _name(call)
-        if name == "NotFound" and call.args and (resource := _text(call.args[0])):
+        if (
+            name in _RESOURCES
+            and len(call.args) > _RESOURCES[name]
+            and (resource := _text(call.args[_RESOURCES[name]]))
+        ):
             error = errors.NotFound(resource)
             codes[str(error.code)] = (error.status, f"{error.message}.")
         elif name in classes and name not in _FIELD_ERRORS and (code := _code(call)):
@@ -92,27 +97,6 @@ def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> 
         for call in ast.walk(definition)
         if isinstance(call, ast.Call) and _name(call) == "__init__" and (code := _code(call))
     }
-
-
-def list_passed_on_codes() -> set[tuple[str, str]]:
-    """Return the places whose code is not written there, so that the reference cannot list it: (path, expression)."""
-    places = set()
-    for path, tree in _sources().items():
-        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-            if (expression := _computed_code(call)) is not None and _text(expression) is None:
-                places.add((path.relative_to(_PACKAGE).as_posix(), ast.unparse(expression)))
-    return places
-
-
-def _computed_code(call: ast.Call) -> ast.expr | None:
-    """Return the expression of the code, or of the resource that it is made from, in a call that makes an error."""
-    name = _name(call)
-    if name == "NotFound" and call.args:
-        return call.args[0]
-    if name in ("Message", "invalid", "InvalidFile") and len(call.args) == 2:
-        return call.args[1]
-    values = (keyword.value for keyword in call.keywords if keyword.arg == "code")
-    return next((value for value in values if not isinstance(value, ast.Constant)), None)
 
 
 def _field_codes(calls: list[ast.Call]) -> set[str]:

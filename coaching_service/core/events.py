@@ -100,10 +100,6 @@ class EventBus:
         """Call `subscribers`, in this order, for each event of `event_type`."""
         self._subscribers[event_type].extend(subscribers)
 
-    def event_types(self) -> frozenset[type[DomainEvent]]:
-        """Return the types of event that have a subscriber."""
-        return frozenset(self._subscribers)
-
     async def publish(self, ctx: Context, event: DomainEvent) -> None:
         """Call the subscribers of `event` one after another; what they raise reaches the publisher.
 

@@ -55,7 +55,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
         for node in ast.walk(parse(module.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "DomainEvent" for base in node.bases):
                 declared.add(node.name)
-    assembled = {event_type.__name__ for event_type in subscriptions.assemble().event_types()}
+    assembled = {event_type.__name__ for event_type in subscriptions.assemble()._subscribers}
     assert (
         assembled
         == declared

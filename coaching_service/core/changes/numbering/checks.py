@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from coaching_service.core.changes.numbering import inspection
 from coaching_service.core.changes.numbering.models import NumberedChange
@@ -14,7 +15,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 
-PENDING_SECONDS = 60.0
+_PENDING_SECONDS = 60.0
 _MAX_PENDING = 10_000
 _COUNT = 500
 _FIRST = ObjectId(bytes(12))
@@ -110,17 +111,6 @@ async def raise_counters(services: Services) -> None:
             await inspection.raise_counter(services, company_id, last)
 
 
-async def find_unnumbered(services: Services, _: CountRead, seconds: float = PENDING_SECONDS) -> AsyncIterator[Finding]:
-    """Find changes that have had no number for longer than a minute."""
-    occurrences = Occurrences()
-    for change_id in await inspection.find_long_pending(services, seconds, _MAX_PENDING):
-        occurrences.add(change_id)
-    advice = (
-        "Start the service, which numbers them. If it runs, its log says why not (docs/operations.md, The change log)"
-    )
-    yield occurrences.finding("Changes without a number for over a minute", advice)
-
-
 CHECKS = (
     Check("change-numbers", "The numbers of changes have no gaps", find_wrong_numbers),
     Check("change-counters", "The counters of changes are right", find_wrong_counters, raise_counters),
@@ -133,5 +123,11 @@ CHECKS = (
         rebuild_batches,
         counts=True,
     ),
-    Check("change-log", "Changes are numbered", find_unnumbered),
+    check_of(
+        "change-log",
+        "Changes are numbered",
+        partial(inspection.find_long_pending, seconds=_PENDING_SECONDS, limit=_MAX_PENDING),
+        "Changes without a number for over a minute",
+        "Start the service, which numbers them. If it runs, its log says why not (docs/operations.md, The change log)",
+    ),
 )
