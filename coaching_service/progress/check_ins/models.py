@@ -11,7 +11,6 @@ from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Integer, Text
-from coaching_service.training.workouts.items import responses
 from coaching_service.training.workouts.items.models import NewTaskFields, TaskFields
 
 _WEEKDAY = "The weekday, from 1 (Monday) to 7 (Sunday)"
@@ -65,7 +64,6 @@ class _Content(TypedDict):
     taskFields: Annotated[
         TaskFields | None,
         fields.Nested(NewTaskFields),
-        fields.Nested(responses.TaskFields),
         Description(request="A task, such as a daily habit.", response="The task; null for other check-ins."),
     ]
 

@@ -8,16 +8,16 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, Description, Label
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Default, Description, Label, Optional, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Integer, ListOf, Number, Text
+from coaching_service.core.validation import TEXT_LENGTH, Date, Integer, ListOf, Number, Text
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.library.forms.models import AnswerValue, Question, QuestionInput
 from coaching_service.library.metric_sets.models import Metric
 from coaching_service.training.workouts.items.inputs import NewWorkoutForm, ScheduledTime
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.schemas import PlannedSets
+from coaching_service.training.workouts.sets.schemas import PlannedSets, planned_set_response
 from coaching_service.training.workouts.sets.totals_models import ItemTally
 
 REASON_LENGTH = 500
@@ -26,6 +26,13 @@ ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
+CUSTOMER_SET = output_of(CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round"))
+_Exercise: TypeAlias = Annotated[
+    ExerciseName,
+    fields.Nested(
+        output_of(ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise.")
+    ),
+]
 _Note: TypeAlias = Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
 _Reason: TypeAlias = Annotated[
     str | None,
@@ -40,7 +47,12 @@ class PlannedCircuitExercise(TypedDict):
     """What a coach plans of an exercise of a circuit; `sets` are done in each round."""
 
     exerciseId: ObjectId
-    sets: Annotated[list[PlannedSet], PlannedSets()]
+    sets: Annotated[
+        list[PlannedSet],
+        PlannedSets(),
+        fields.List(planned_set_response()),
+        Description(response="The sets of one round."),
+    ]
     instructions: _Note
 
 
@@ -50,10 +62,10 @@ NewCircuitExercise = input_of(
 
 
 class CircuitExercise(PlannedCircuitExercise):
-    """An exercise of a circuit; `exercise` and `plannedSetsTotal` are added on read."""
+    """An exercise of a circuit."""
 
-    exercise: NotRequired[ExerciseName]
-    plannedSetsTotal: NotRequired[int]
+    exercise: NotRequired[_Exercise]  # added on read, and so is the next one
+    plannedSetsTotal: NotRequired[Annotated[int, Description("The number of sets in all rounds.")]]
 
 
 class TaskFields(TypedDict):
@@ -67,7 +79,7 @@ NewTaskFields = input_of(TaskFields, name="NewTaskFields")
 
 
 class ItemForm(TypedDict):
-    """A form as it was scheduled; `formId` is null if it was made for this item."""
+    """The form as it was scheduled; `formId` is null if it was made for this item."""
 
     formId: ObjectId | None
     name: str
@@ -107,7 +119,12 @@ class MetricValue(TypedDict):
 class PlannedReminder(TypedDict):
     """A reminder and its time."""
 
-    scheduledTime: Annotated[str, ScheduledTime(), Label("Time")]
+    scheduledTime: Annotated[
+        str,
+        ScheduledTime(),
+        Description(response="As it was sent: `HH:MM` or an ISO date-time."),
+        Label("Time"),
+    ]
     message: Annotated[str, Text(max_length=2_000)]
 
 
@@ -115,9 +132,17 @@ NewReminderFields = input_of(PlannedReminder, name="NewReminderFields")
 
 
 class ReminderFields(PlannedReminder):
-    """A reminder; `time` (`HH:MM`) is added on read."""
+    """A reminder and its time."""
 
-    time: NotRequired[str]
+    time: NotRequired[  # added on read
+        Annotated[
+            str,
+            Description(
+                "When the client is reminded: the time of day of `scheduledTime`, `HH:MM`. With an offset from UTC it "
+                "is converted to the client's time zone; in a program or template it is as it was written."
+            ),
+        ]
+    ]
 
 
 class Skip(TypedDict):
@@ -134,9 +159,9 @@ class SentSwap(TypedDict):
 
 
 class Swap(SentSwap):
-    """The exercise that a client did in place of the planned one; `exercise` is added on read."""
+    """The exercise that a client did in place of the planned one."""
 
-    exercise: NotRequired[ExerciseName]
+    exercise: NotRequired[_Exercise]  # added on read
 
 
 class ItemReport(TypedDict):
@@ -145,26 +170,44 @@ class ItemReport(TypedDict):
     isCompleted: bool
     comment: str | None
     pain: NotRequired[str | None]
-    skipped: NotRequired[Skip | None]
-    swappedFor: NotRequired[Swap | None]
+    skipped: NotRequired[
+        Annotated[
+            Skip | None,
+            fields.Nested(output_of(Skip, name="SkippedItem")),
+            Description("Set if the client skipped the item; it is not completed then."),
+        ]
+    ]
+    swappedFor: NotRequired[
+        Annotated[
+            Swap | None,
+            fields.Nested(output_of(Swap, name="SwappedExercise", first=("exerciseId", "exercise"))),
+            Description("Set if the client did another exercise; the logged sets have its `exerciseId`."),
+        ]
+    ]
 
 
 class LoggedSets(TypedDict):
     """What is logged of exercises and circuits."""
 
-    customerSets: list[CustomerSet]
+    customerSets: Annotated[list[CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
 
 
 class LoggedAnswers(TypedDict):
     """What is logged of forms: None as read by a coach who may not see any."""
 
-    answers: list[FormAnswer] | None
+    answers: Annotated[
+        list[FormAnswer] | None,
+        Description("The answers, by question; null without the permission `forms.view`."),
+    ]
 
 
 class LoggedValues(TypedDict):
     """What is logged of metric sets: None as read by a coach who may not see any."""
 
-    values: list[MetricValue] | None
+    values: Annotated[
+        list[MetricValue] | None,
+        Description("The recorded values; null without the permission `metrics.view`."),
+    ]
 
 
 class ItemBase(ItemReport):
@@ -179,21 +222,21 @@ class ItemBase(ItemReport):
     completedAt: datetime | None
     createdAt: datetime
     updatedAt: datetime
-    exerciseIds: NotRequired[list[ObjectId]]
-    doneExerciseIds: NotRequired[list[ObjectId]]
-    assistedExerciseIds: NotRequired[list[ObjectId]]
-    tally: NotRequired[ItemTally]
-    isPendingForm: NotRequired[bool]
-    clientTexts: NotRequired[list[NameOrId]]
-    order: NotRequired[int]
-    version: NotRequired[int]
+    exerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
+    doneExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
+    assistedExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
+    tally: NotRequired[Annotated[ItemTally, Private]]
+    isPendingForm: NotRequired[Annotated[bool, Private]]
+    clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
+    order: NotRequired[Annotated[int, Description("Position in the block, from 0.")]]
+    version: NotRequired[Annotated[int, Description("The block's version.")]]
 
 
 class PlannedExercise(TypedDict):
     """An exercise with its sets."""
 
     exerciseId: Annotated[ObjectId, Label("Exercise")]
-    exerciseSets: Annotated[list[PlannedSet], PlannedSets(), Label("Planned sets")]
+    exerciseSets: Annotated[list[PlannedSet], PlannedSets(), fields.List(planned_set_response()), Label("Planned sets")]
     exerciseInstructions: Annotated[_Note, Label("Instructions")]
     supersetId: Annotated[
         str | None, Text(), Description(request="Items of a block that share it alternate."), Label("Superset")
@@ -207,6 +250,7 @@ class PlannedCircuit(TypedDict):
     circuitExercises: Annotated[
         list[CircuitExercise],
         ListOf(fields.Nested(NewCircuitExercise), minimum=1, maximum=50),
+        fields.List(fields.Nested(output_of(CircuitExercise, first=("exerciseId", "exercise")))),
         Label("Exercises"),
     ]
     rounds: Annotated[int, Integer(minimum=1, maximum=1000), Default(1)]
@@ -221,7 +265,7 @@ class PlannedTask(TypedDict):
 class PlannedForm(TypedDict):
     """A form to fill in."""
 
-    form: Annotated[ItemForm, fields.Nested(NewWorkoutForm)]
+    form: Annotated[ItemForm, fields.Nested(NewWorkoutForm), fields.Nested(output_of(ItemForm, name="WorkoutForm"))]
 
 
 class ScheduledMetrics(TypedDict):
@@ -233,23 +277,40 @@ class ScheduledMetrics(TypedDict):
 class ScheduledReminder(TypedDict):
     """A reminder."""
 
-    reminderFields: Annotated[ReminderFields, fields.Nested(NewReminderFields)]
+    reminderFields: Annotated[
+        ReminderFields,
+        fields.Nested(NewReminderFields),
+        fields.Nested(output_of(ReminderFields, first=("scheduledTime", "time"))),
+    ]
 
 
 class LastTime(TypedDict):
-    """The latest session of an exercise before a date: the logged sets of the exercise in the block `wblockId`."""
+    """The latest session of an exercise before the date of the block."""
 
-    date: str
+    date: Annotated[str, Date()]
     wblockId: ObjectId
-    sets: list[CustomerSet]
+    sets: Annotated[
+        list[CustomerSet],
+        fields.List(fields.Nested(CUSTOMER_SET)),
+        Description("The logged sets of the exercise, as in its history."),
+    ]
 
 
 class ExerciseItem(ItemBase, PlannedExercise, LoggedSets):
-    """An exercise with its planned and logged sets; `exercise` is added on read, `lastTime` if requested."""
+    """An exercise with its sets."""
 
     type: Literal["EXERCISE"]
-    exercise: NotRequired[ExerciseName]
-    lastTime: NotRequired[LastTime | None]
+    exercise: NotRequired[_Exercise]  # added on read
+    lastTime: NotRequired[
+        Annotated[
+            LastTime | None,
+            Description(
+                "The latest session of the exercise before the date of the block; null without one. Only with "
+                "`include=lastTime`."
+            ),
+            Optional,
+        ]
+    ]
 
 
 class CircuitItem(ItemBase, PlannedCircuit, LoggedSets):
@@ -265,13 +326,13 @@ class TaskItem(ItemBase, PlannedTask):
 
 
 class FormItem(ItemBase, PlannedForm, LoggedAnswers):
-    """A form to fill in, with its answers."""
+    """A form to fill in."""
 
     type: Literal["FORM"]
 
 
 class MetricsItem(ItemBase, ScheduledMetrics, LoggedValues):
-    """A metric set to record, with the recorded values."""
+    """A metric set to record."""
 
     type: Literal["METRICS"]
 
