@@ -114,8 +114,8 @@ class PartOfList(TypedDict):
     after: str | None
 
 
-def part_of(query: Mapping[str, Any]) -> PartOfList:
-    """Return the part of a list that a query with the fields of `PageQuery` asks for."""
+def part_of(query: PageFields) -> PartOfList:
+    """Return the part of a list that a query asks for."""
     return {
         "page": query["pageNum"],
         "size": query["pageSize"],
