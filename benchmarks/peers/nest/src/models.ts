@@ -6,6 +6,16 @@ const options = { versionKey: false as const, autoIndex: false, autoCreate: fals
 const { Mixed, ObjectId } = Schema.Types;
 const stamps = { companyId: ObjectId, createdAt: Date, updatedAt: Date, version: Number };
 
+// Fields of clients that no response has, and fields of planned and done sets that were not sent.
+export const PRIVATE = [
+  "sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil", "attention", "notifications",
+  "language", "erasureRequestedAt",
+];
+export const UNSET = {
+  rest: null, rpe: null, rir: null, tempo: null, loadPercent: null, isWarmup: false, isAmrap: false, perSide: false, setKind: "normal",
+};
+export const NOT_DONE = { exerciseId: null, round: null, seconds: null, meters: null, rpe: null, rir: null };
+
 // A document or a part of one whose fields are not declared.
 export type Record_ = { [name: string]: any };
 

@@ -4,24 +4,16 @@ import { ConflictException, Injectable, NotFoundException, UnauthorizedException
 import mongoose, { ClientSession, Types } from "mongoose";
 import type { Copy, Log, NewCustomer, NewItem } from "./bodies.js";
 import {
-  Block, Customer, Item, Record_, blocks, changeNumbers, changes, companies, customers, exercises, keys, metricSets, ownChanges, records,
-  totals, uses,
+  Block, Customer, Item, NOT_DONE, PRIVATE, Record_, UNSET, blocks, changeNumbers, changes, companies, customers, exercises, keys,
+  metricSets, ownChanges, records, totals, uses,
 } from "./models.js";
 import { normalize, suffixes } from "./text.js";
 import { presentWeek } from "./week.js";
 
 const LOOKUP_KEY = Buffer.from(process.env.LOOKUP_KEY ?? "", "hex");
-const PRIVATE = [
-  "sortName", "sortSurname", "search", "suf", "firstAccessHash", "scheduleChanges", "figuresUntil", "attention", "notifications",
-  "language", "erasureRequestedAt",
-];
 const HIDDEN = PRIVATE.map((name) => `-${name}`).join(" ");
 const BLOCK_HIDES = "-companyId -position -done";
 const BLOCK_ORDER = { date: 1, position: 1, _id: 1 } as const;
-const UNSET = {
-  rest: null, rpe: null, rir: null, tempo: null, loadPercent: null, isWarmup: false, isAmrap: false, perSide: false, setKind: "normal",
-};
-const NOT_DONE = { exerciseId: null, round: null, seconds: null, meters: null, rpe: null, rir: null };
 const DAY = 86_400_000;
 const COUNTER_SLOTS = 8;
 
