@@ -38,8 +38,9 @@ from coaching_service.integrations.company_import._customer_import import Custom
 from coaching_service.integrations.company_import._progress import Progress
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_import.answers import new_work
-from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused
+from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
+from coaching_service.integrations.history_import.progress import HistoryRefused
 from coaching_service.integrations.history_import.recognition import is_history
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from time import perf_counter, sleep
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from coaching_service.core.csv_rows import restore
@@ -31,6 +32,7 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
+_WORK_SECONDS = 0.001  # without a rest
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
 _DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -92,7 +94,8 @@ def _with_headings(
     headings = tuple("" if cell is None else str(cell).strip() for cell in first[best].cells)
     if len(headings) > MAX_COLUMNS:
         raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
-    return Table(name, headings, _limited(itertools.chain(first[best + 1 :], rows), numbers), first[best].line)
+    below = _with_rests(_limited(itertools.chain(first[best + 1 :], rows), numbers))
+    return Table(name, headings, below, first[best].line)
 
 
 def _limited(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:
@@ -100,6 +103,20 @@ def _limited(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:
         if number > MAX_ROWS:
             raise UnreadableTable(f"has more than {MAX_ROWS:,} rows: divide it into several files", row.line)
         yield row
+
+
+def _with_rests(rows: Iterator[Row]) -> Iterator[Row]:
+    """Yield rows, and rest from time to time as long as the work with them took.
+
+    A thread that computes delays each step of each request by up to sys.getswitchinterval(), which is 5 ms.
+    """
+    began = perf_counter()
+    for row in rows:
+        yield row
+        worked = perf_counter() - began
+        if worked > _WORK_SECONDS:
+            sleep(worked)
+            began = perf_counter()
 
 
 # --- CSV -------------------------------------------------------------------------------------------------------------

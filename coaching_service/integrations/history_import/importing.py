@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
@@ -43,6 +43,7 @@ from coaching_service.integrations.history_import.models import (
     ImportedPeriod,
     StoredAnswer,
 )
+from coaching_service.integrations.history_import.progress import HistoryRefused, Progress
 from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import service as imported_names
@@ -51,43 +52,10 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import imported
 from coaching_service.training.workouts.blocks.models import BlockSource
 
-_BATCH_SESSIONS, _BATCH_SETS = 50, 1_000
+# What is stored at once: more keeps the requests of others waiting.
+_BATCH_SESSIONS, _BATCH_SETS = 10, 200
 # The fields of a result that change with each batch.
 _COUNTED = ("created", "reported", "imported", "from", "to")
-Write = Callable[[Context], Awaitable[None]]
-
-
-class HistoryRefused(Exception):
-    """A file cannot be imported as it was requested; nothing more of it is stored."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.message, self.code = message, code
-
-
-class Progress(Protocol):
-    """The job of an import, as it was after the last commit."""
-
-    ctx: Context
-
-    @property
-    def work(self) -> ImportWork:
-        """What the next step needs."""
-
-    @property
-    def job_id(self) -> ObjectId:
-        """The identifier of the job."""
-
-    async def save(
-        self,
-        work: ImportWork,
-        fields: Mapping[str, Any],
-        write: Write,
-        *,
-        done: int = 0,
-        errors: Sequence[JobError] = (),
-    ) -> None:
-        """Store `fields` of the job, after which its next step needs `work`, with what `write` stores."""
 
 
 class HistoryImport:
