@@ -178,7 +178,9 @@ async def test_readiness_ends_before_the_port_closes(tmp_path: Path, settings: S
 # --- connection options --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("option", ["w=1", "w=0", "journal=false", "readPreference=secondaryPreferred"])
+@pytest.mark.parametrize(
+    "option", ["w=1", "w=0", "journal=false", "readPreference=secondaryPreferred", "readConcernLevel=local"]
+)
 def test_uri_that_can_lose_acknowledged_writes_is_refused(option: str) -> None:
     uri = f"mongodb://someone:hunter2@127.0.0.1:1/?{option}"
     sentence = type_in("ensure-indexes", MONGODB_URI=uri, SECRET_KEYS=new_master_key()).refused("MONGODB_URI sets")

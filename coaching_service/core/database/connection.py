@@ -127,8 +127,8 @@ class UnsafeUri(Exception):
 def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[EventListener] = ()) -> Client:
     """Create a client of the database at `uri`; it connects when it is first used. `listeners` observe it.
 
-    Writes are acknowledged by a majority, and reads and writes are retried once. Raises UnsafeUri if an option of the
-    URI weakens that, and errors of the driver if the URI is malformed.
+    Writes are acknowledged by a majority, reads return what a majority has, and both are retried once. Raises UnsafeUri
+    if an option of the URI weakens that, and errors of the driver if the URI is malformed.
     """
     options = dict(parse_qsl(uri.partition("?")[2]))
     _refuse_unsafe({name.lower(): value for name, value in options.items()})
@@ -143,6 +143,7 @@ def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[Ev
         retryWrites=True,
         retryReads=True,
         readPreference="primary",
+        readConcernLevel="majority",
         tz_aware=False,
         appname=APP_NAME,
         event_listeners=[WriteObserver(UNCERTAIN), *listeners],
@@ -151,7 +152,7 @@ def connect(uri: str, deadlines: Deadlines | None = None, listeners: Sequence[Ev
 
 def _refuse_unsafe(options: dict[str, str]) -> None:
     """Raise UnsafeUri for options with which a failover loses acknowledged writes, or reads return old data."""
-    safe = {"w": "majority", "journal": "true", "readpreference": "primary"}
+    safe = {"w": "majority", "journal": "true", "readpreference": "primary", "readconcernlevel": "majority"}
     for name, value in safe.items():
         if options.get(name, value).lower() != value:
             raise UnsafeUri(

@@ -26,8 +26,8 @@ from coaching_service.integrations.history_files.columns import ask_for_column
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
 from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import.progress import HistoryRefused
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult
+from coaching_service.integrations.history_import.progress import HistoryRefused
 from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers

@@ -20,8 +20,8 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport
-from coaching_service.integrations.history_import.progress import HistoryRefused, Write
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
+from coaching_service.integrations.history_import.progress import HistoryRefused, Write
 from coaching_service.integrations.history_import.results import complete
 from coaching_service.training.workouts.blocks import imported
 

@@ -33,12 +33,13 @@ class Measures:
         ]
         return None if None in pauses else max(pause for pause in pauses if pause is not None)
 
-    def writes_during(self, fault: Fault) -> int:
-        """How many writes were begun and succeeded during an outage."""
-        return sum(
-            each.is_successful_write and fault.began < each.began and each.ended < fault.lifted
+    def writes_during(self, fault: Fault) -> list[Exchange]:
+        """The writes that were begun and succeeded during an outage."""
+        return [
+            each
             for each in self._ledger.exchanges
-        )
+            if each.is_successful_write and fault.began < each.began and each.ended < fault.lifted
+        ]
 
     def slowest(self, *, failed: bool) -> Exchange | None:
         """The longest request that failed, or the longest of the others: they succeeded, or their process was killed."""

@@ -147,8 +147,12 @@ def _problems_of(fault: Fault, measures: Measures) -> list[str]:
         problems.append(f"{fault.name}: writes did not succeed any more")
     elif seconds > fault.limit_seconds:
         problems.append(f"{fault.name}: writes paused for {seconds:.1f} s, limit {fault.limit_seconds:.0f} s")
-    if fault.outage and (writes := measures.writes_during(fault)):
-        problems.append(f"{fault.name}: {writes} writes succeeded during the outage")
+    if fault.outage:
+        problems += [
+            f"{fault.name}: {each.operation} succeeded {each.began - fault.began:.1f} s after the outage began, "
+            f"in {each.ended - each.began:.1f} s"
+            for each in measures.writes_during(fault)
+        ]
     if fault.outage and (ready := measures.ready_during(fault, MOST_SECONDS_OF_WRONG_READINESS)):
         problems.append(f"{fault.name}: /readyz was 200 {ready} times during the outage")
     return problems
