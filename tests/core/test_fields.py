@@ -142,6 +142,12 @@ def test_an_argument_that_may_be_absent_is_null_and_an_empty_text_is_absent() ->
     assert (comment.load_default, comment.allow_none, comment.allow_blank) == (None, True, False)
 
 
+def test_an_argument_may_be_absent_although_requests_require_its_field() -> None:
+    argument = argument_of(Plan, "name", may_be_absent=True, unlisted=True)
+    assert (argument.required, argument.load_default, argument.metadata["unlisted"]) == (False, None, True)
+    assert input_of(Plan)().fields["name"].required
+
+
 def test_fields_that_older_documents_lack_are_null() -> None:
     assert nulls_of(Record) == {"until": None, "comment": None}
 

@@ -13,7 +13,7 @@ from coaching_service.core.query import Period
 from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises.models import ExerciseReference
 from coaching_service.people.activity.record_types import RecordType
-from coaching_service.training.workouts.items import responses
+from coaching_service.training.workouts.items.models import CUSTOMER_SET
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.training.workouts.sets.records import FORMULAS, RECORD_UNITS
 
@@ -71,7 +71,7 @@ class ProgressPoint(TypedDict):
     """What was done for an exercise in a session or a week, without warm-up sets."""
 
     date: Annotated[str, Date(), Description("The date of the session, or the Monday of the week.")]
-    bestSet: Annotated[CustomerSet | None, fields.Nested(responses.CustomerSet), Description(_BEST_SET)]
+    bestSet: Annotated[CustomerSet | None, fields.Nested(CUSTOMER_SET), Description(_BEST_SET)]
     estimatedOneRepMax: Annotated[
         OneRepMaxEstimate | None, Description("The estimate of `bestSet`; null above 12 reps.")
     ]
@@ -98,14 +98,14 @@ class ExerciseSession(TypedDict):
     date: Annotated[str, Date()]
     wblockId: ObjectId
     isCompleted: bool
-    sets: Annotated[list[CustomerSet], fields.List(fields.Nested(responses.CustomerSet))]
+    sets: Annotated[list[CustomerSet], fields.List(fields.Nested(CUSTOMER_SET))]
     volumeLoad: Annotated[
         float, Description("Sum of reps x load over completed sets that are not warm-up, in `loadUnit`.")
     ]
     loadUnit: Annotated[str, Choice("kg", "lb")]
     bestSet: Annotated[
         CustomerSet | None,
-        fields.Nested(responses.CustomerSet),
+        fields.Nested(CUSTOMER_SET),
         Description(f"{_BEST_SET} Without warm-up sets."),
     ]
     estimatedOneRepMax: Annotated[

@@ -8,7 +8,6 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.training.workouts.items import models
 
-CustomerSet = models.CUSTOMER_SET
 _ITEM = output_of(models.ItemBase, first=("_id", "order", "isCompleted", "completedAt"))
 # The first fields of items of each type, in the order of earlier API documents.
 _MODELS: Mapping[str, tuple[type, tuple[str, ...]]] = {
