@@ -33,6 +33,7 @@ from coaching_service.people.api_keys import store as api_key_store
 from coaching_service.people.api_keys.models import ApiKey
 from coaching_service.people.api_keys.store import keys
 from coaching_service.people.team import service as team
+from coaching_service.people.team import credentials
 from coaching_service.people.team import store as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
@@ -73,7 +74,7 @@ NOT_CACHED = {
     "insert_missing_computed",
     "reinsert",
     "erase_batch",
-    "increment_not_durable",
+    "increment",
     "upsert_not_durable",
 }
 READS = {"aggregate", "count", "find", "find_and_add", "find_one", "find_whole"}
@@ -108,13 +109,13 @@ def test_few_functions_write_without_waiting() -> None:
     }
     functions = {
         (module.__name__.removeprefix("coaching_service."), function.name)
-        for module in (team_store, account_store, api_key_store)
+        for module in (team_store, account_store, api_key_store, credentials)
         for function in ast.walk(parse(inspect.getsource(module)))
         if isinstance(function, ast.AsyncFunctionDef)
         for each in ast.walk(function)
         if isinstance(each, ast.Attribute) and each.attr in writes and not isinstance(each.value, ast.Name)
     }
-    assert functions == {("people.api_keys.store", "reseal"), ("people.api_keys.store", "set_last_used")}
+    assert functions == {("people.api_keys.store", "reseal"), ("people.team.credentials", "set_last_used")}
 
 
 @pytest.fixture
@@ -145,7 +146,7 @@ async def test_a_transaction_waits_after_its_commit(coach: CoachClient, key: Api
 async def test_counts_and_computed_documents_cannot_be_cached(coach: CoachClient) -> None:
     services, where = coach.ctx.services, {"companyId": coach.ctx.company_id}
     with pytest.raises(RuntimeError, match="cached"):
-        await across_companies.increment_not_durable(keys, services, [(where, {"uses": 1})])
+        await across_companies.increment(keys, services, [(where, {"uses": 1})])
     with pytest.raises(RuntimeError, match="cached"):
         await across_companies.insert_computed(keys, services, {ObjectId(): {"companyId": coach.ctx.company_id}})
     with pytest.raises(RuntimeError, match="cached"):

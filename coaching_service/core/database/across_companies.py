@@ -16,14 +16,9 @@ from coaching_service.core.ids import ObjectId
 _NOT_DURABLE = WriteConcern(w=1, j=False)
 
 
-async def increment_not_durable(
-    collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]
-) -> None:
-    """Add counts to number fields of documents: (filter, which names the company, counts); created if missing.
-
-    For statistics that may be lost: it does not wait for a majority or a disk.
-    """
-    stored = _uncached(collection, services).with_options(write_concern=_NOT_DURABLE)
+async def increment(collection: Documents[Any], services: Services, counts: Sequence[tuple[Filter, Document]]) -> None:
+    """Add counts to number fields of documents: (filter, which names the company, counts); created if missing."""
+    stored = _uncached(collection, services)
     if writes := [UpdateOne(where, {"$inc": each}, upsert=True) for where, each in counts]:
         await stored.bulk_write(writes, ordered=False)
 

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 
 from pymongo import UpdateOne
 
-from coaching_service.core.database.across_companies import increment_not_durable
+from coaching_service.core.database.across_companies import increment
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, Ownership, now
@@ -273,7 +273,7 @@ async def add_uses(services: Services, counts: Mapping[ObjectId, Mapping[ObjectI
         for company, exercises_of_company in counts.items()
         for exercise, count in exercises_of_company.items()
     ]
-    await increment_not_durable(exercise_uses, services, increments)
+    await increment(exercise_uses, services, increments)
 
 
 async def find_uses(ctx: Context) -> dict[ObjectId, int]:
