@@ -9,6 +9,7 @@ from playwright.async_api import expect
 
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
+from tests.support.service_process import until
 from tests.support.training import client_path
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
@@ -34,8 +35,13 @@ async def test_list_is_worked_through_by_keyboard(open_page: OpenPage, coach: Co
     await expect(page.get_by_role("dialog")).to_be_visible()
     assert await serious(page) == []
     await page.keyboard.press("Escape")
-    await expect(page.get_by_role("dialog")).to_be_hidden()  # it returns the focus to where it was
-    await page.keyboard.press("j")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+
+    async def enters_the_list() -> bool:  # the dialog may return the focus to where it was after it is hidden
+        await page.keyboard.press("j")
+        return bool(await page.evaluate("document.activeElement.matches('[data-entry]')"))
+
+    await until(enters_the_list, "the focus is on a client")
     await page.keyboard.press("j")
     await page.keyboard.press("k")
     await expect(entry).to_be_focused()
