@@ -32,8 +32,8 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys import store as api_key_store
 from coaching_service.people.api_keys.models import ApiKey
 from coaching_service.people.api_keys.store import keys
-from coaching_service.people.team import service as team
 from coaching_service.people.team import credentials
+from coaching_service.people.team import service as team
 from coaching_service.people.team import store as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
