@@ -10,7 +10,7 @@ from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.abandoned import DISCONNECTED_SECONDS, IDLE_SECONDS, AbandonedTransactions
-from coaching_service.core.database.connection import APP_NAME
+from coaching_service.core.database.connection import APP_NAME, server_state
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
@@ -58,7 +58,7 @@ async def test_transactions_of_a_process_that_has_ended_are_aborted_sooner(
             {"$currentOp": {"idleConnections": True}},
             {"$match": {"type": "op", "client": address}},
         ]
-        return [each async for each in client["admin"].aggregate(listed)]
+        return [each async for each in server_state(client).aggregate(listed)]
 
     async with await client.start_session() as connected, await client.start_session() as later:
         disconnected = ended.start_session()

@@ -20,6 +20,7 @@ from coaching_service.app import create_app
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import anyone
 from coaching_service.core.database.checks import run_checks
+from coaching_service.core.database.connection import server_state
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http import request_parsing
 from coaching_service.core.http.handlers import HandlerDependencies, mount
@@ -142,7 +143,7 @@ async def open_queries(ctx: Context) -> int:
     """How many queries for notes have more to read."""
     match = {"type": "idleCursor", "ns": f"{ctx.db.name}.notes"}
     pipeline: list[Mapping[str, Any]] = [{"$currentOp": {"idleCursors": True, "allUsers": True}}, {"$match": match}]
-    return len(await ctx.db.client.admin.aggregate(pipeline).to_list(None))
+    return len(await server_state(ctx.db.client).aggregate(pipeline).to_list(None))
 
 
 async def test_exports_aborted_half_way_free_their_slots_and_queries(

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from coaching_service.core.background import running_in_background
-from coaching_service.core.database.connection import APP_NAME
+from coaching_service.core.database.connection import APP_NAME, server_state
 from coaching_service.core.database.context import Services
 
 IDLE_SECONDS = 8.0  # no transaction of the service pauses that long between two operations
@@ -73,7 +73,7 @@ class AbandonedTransactions:
         DISCONNECTED_SECONDS are enough if the connection is closed. If another connection has its address and port
         meanwhile, or the database is sharded, so that a router is the client, IDLE_SECONDS apply.
         """
-        admin = self.services.db.client["admin"]
+        admin = server_state(self.services.db.client)
         entries = [entry async for entry in admin.aggregate(_CONNECTIONS_AND_TRANSACTIONS)]
         idle = {
             _state_of(entry): entry for entry in entries if entry["type"] == "idleSession" and "transaction" in entry

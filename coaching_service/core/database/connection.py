@@ -29,6 +29,7 @@ from pymongo.errors import (
     WriteConcernError,
 )
 from pymongo.monitoring import CommandListener, ConnectionPoolListener
+from pymongo.read_concern import ReadConcern
 
 from coaching_service.core.database.outcome import WriteObserver
 from coaching_service.core.errors import BadRequest, Conflict, ServiceError, Unavailable
@@ -169,6 +170,11 @@ def hosts_of(uri: str) -> str:
 def database(client: Client, name: str) -> Database:
     """Return the database of that name."""
     return client.get_database(name, codec_options=CodecOptions(document_class=dict))
+
+
+def server_state(client: Client) -> Database:
+    """Return the database in which aggregations about the server itself run: they have no read concern."""
+    return client.get_database("admin", read_concern=ReadConcern("local"))
 
 
 async def supports_transactions(db: Database) -> bool:
