@@ -81,13 +81,16 @@ class ItemIdentifier(Text):
         return text
 
 
-class ToolSetArguments(SetOptions, PlannedLoad):
-    """A planned set: repetitions, seconds or meters, with a load or without; `count` such sets."""
-
+class _Quantity(TypedDict):
     reps: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
     repsMax: Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS)]
     seconds: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
     meters: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+
+
+class ToolSetArguments(_Quantity, PlannedLoad, SetOptions):
+    """A planned set: repetitions, seconds or meters, with a load or without; `count` such sets."""
+
     count: Annotated[int, Integer(minimum=1, maximum=20), Default(1)]
 
 
