@@ -24,6 +24,7 @@ from coaching_service.people.webhooks.deliveries import new_delivery
 from coaching_service.progress.conversation import store
 from tests.support.client import MONDAY, CoachClient
 from tests.support.client_data import insert_in_every_collection
+from tests.support.databases import profile_of
 
 MANY = 110  # more than the query planner examines before it chooses an index
 PICTURE = b"a picture"
@@ -39,7 +40,7 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
 
     async def entries() -> list[dict[str, Any]]:
         collections = {f"{db.name}.{name}" for name in declared_collections()}
-        profile = await db["system.profile"].find({"ns": {"$in": list(collections)}}).to_list(None)
+        profile = await profile_of(db).find({"ns": {"$in": list(collections)}}).to_list(None)
         read = [entry for entry in profile if "planSummary" in entry and not _is_change_stream(entry)]
         return [entry for entry in read if _companies_of(entry) in (set(), {str(coach.ctx.company_id)})]
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service import features
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.progress.personal_records import renewal as training_load_renewal
@@ -96,9 +97,15 @@ async def test_figures_follow_what_an_import_has_stored_before_it_ends(
     steps = {company_import.IMPORT: features.STEPS[company_import.IMPORT]}
     job = (await send(target, make_zip(await export(services_with_demo)))).ok(202)
     blocks = target.ctx.db["workoutBlocks"]
-    recent = str(target.ctx.caller.today() - timedelta(days=25))  # workouts that count in the rates
-    of_client = {"companyId": target.ctx.company_id, "customerId": {"$ne": None}, "date": {"$gte": recent}}
-    while not await blocks.count_documents({**of_client, "items.isCompleted": True}):
+    today = target.ctx.caller.today()
+    counting = {"date": {"$gte": str(today - timedelta(days=25)), "$lt": str(today)}, "items.isCompleted": True}
+
+    async def has_workouts_that_count() -> bool:
+        clients = [ObjectId(each["_id"]) for each in (await target.customers(pageSize=50))["docs"]]
+        where = {"companyId": target.ctx.company_id, "customerId": {"$in": clients}, **counting}
+        return await blocks.count_documents(where) > 0
+
+    while not await has_workouts_that_count():
         await worker.run_due(target.ctx.services, steps, limit=1)
         await renew_figures(target.ctx)
     if ending == "cancelled":

@@ -9,6 +9,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient, Reply
+from tests.support.databases import profile_of
 from tests.support.mails import mails_once_sent
 from tests.support.training import Json, assigned_sets, employee_key, metric_set
 
@@ -154,7 +155,7 @@ async def test_a_batch_has_1_to_500_entries_and_a_fixed_number_of_round_trips(co
         entries = [{"name": f"Client {number}", "externalId": f"{size}:{number}"} for number in range(size)]
         async with profiling(coach):
             assert (await create(coach, *entries)).ok(200)["created"] == size
-            profiled = coach.ctx.db["system.profile"]
+            profiled = profile_of(coach.ctx.db)
             insert = await profiled.find_one({"op": "insert", "ns": f"{coach.ctx.db.name}.customers"})
             assert insert is not None
             transaction = {f"command.{name}": insert["command"][name] for name in ("lsid", "txnNumber")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.databases import profile_of
 
 PAGE = {"archived": "false", "pageSize": 20, "pageNum": 1}
 
@@ -158,7 +159,7 @@ async def test_email_reads_only_the_clients_who_have_it(coach: CoachClient, othe
     await db.command("profile", 2)
     assert await coach.names(email="CLIENT7@example.com") == ["C 7"]
     await db.command("profile", 0)
-    profiled = db["system.profile"].find({"ns": f"{db.name}.customers", "planSummary": {"$exists": True}})
+    profiled = profile_of(db).find({"ns": f"{db.name}.customers", "planSummary": {"$exists": True}})
     entries = [
         entry async for entry in profiled if "client7@" in str(entry["command"]).lower()
     ]  # not of the background

@@ -24,6 +24,7 @@ from coaching_service.people.customers import creation, listing
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
+from tests.support.databases import profile_of
 
 SCALE = int(os.environ.get("SEARCH_SCALE", "30000"))
 SIZE = 50
@@ -71,7 +72,7 @@ class Company:
             page = await listing.list_customers(self.ctx, size=SIZE, **query)
         finally:
             await db.command("profile", 0)
-        entries = await db["system.profile"].find({"ns": f"{db.name}.customers"}).to_list(None)
+        entries = await profile_of(db).find({"ns": f"{db.name}.customers"}).to_list(None)
         return page, [entry for entry in entries if "planSummary" in entry]
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from typing import Any
+
+from pymongo.read_concern import ReadConcern
 
 from coaching_service import runtime
 from coaching_service.core.database.context import Database, Services
@@ -17,6 +20,11 @@ async def remove_documents(database: Database, but_of: Collection[str] = ()) -> 
     for name in await database.list_collection_names():
         if not name.startswith("system.") and name not in but_of:
             await database[name].delete_many({})
+
+
+def profile_of(database: Database) -> Any:
+    """Return the collection of profiled commands, of which no majority knows: it is not replicated."""
+    return database.get_collection("system.profile", read_concern=ReadConcern("local"))
 
 
 @asynccontextmanager
