@@ -15,14 +15,6 @@ from tests.clients.programs import HERE, ROOT, document_of, python_environment, 
 
 LIBRARIES, TYPESCRIPT = ROOT / "clients", HERE / "typescript"
 WARNINGS = ("warning", "unsupported", "skipping")
-_OF_RELEASES = ("test_package.py", "test_rolling_upgrade.py")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of releases in parallel with those that share the folders of generated clients."""
-    for item in items:
-        group = "releases" if item.path.name in _OF_RELEASES else "clients"
-        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
