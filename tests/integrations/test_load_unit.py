@@ -22,7 +22,7 @@ from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.models import NewWorkoutTemplate
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient

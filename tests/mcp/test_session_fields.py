@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.progress.logs.tools import WorkoutLog
-from coaching_service.training.workouts.blocks import models
+from coaching_service.training.workouts.blocks import log_models, models
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, no_session
@@ -33,7 +33,14 @@ WORDS = {
 def test_every_list_of_session_fields_is_complete() -> None:
     assert set(SESSION_FIELDS) == FIELDS
     assert no_session() == dict.fromkeys(FIELDS)
-    kinds = (models.StoredBlock, models.DayBlock, models.BlockFields, models.Block, models.BlockLog, models.LoggedBlock)
+    kinds = (
+        models.StoredBlock,
+        models.DayBlock,
+        models.BlockFields,
+        models.Block,
+        log_models.BlockLog,
+        log_models.LoggedBlock,
+    )
     for kind in (*kinds, DoneWorkout):
         assert typing.get_type_hints(kind).keys() >= FIELDS, kind.__name__
     for schema in (WorkoutBlock, WorkoutBlockLog, WorkoutLog):

@@ -21,7 +21,8 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
 from coaching_service.training.workouts.blocks.models import BlockContent, StoredBlock
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput, ItemLog
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)

@@ -26,7 +26,7 @@ from coaching_service.training.workouts.blocks.events import (
 from coaching_service.training.workouts.blocks.models import Block, NewBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 

@@ -31,7 +31,7 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.blocks.plans import plan_of
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 _INSTRUCTIONS_LENGTH = 5_000

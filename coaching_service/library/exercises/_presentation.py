@@ -15,10 +15,10 @@ from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseMedia,
     ExerciseTexts,
-    Override,
     StoredExercise,
     StoredMedia,
 )
+from coaching_service.library.exercises.override_models import Override
 
 
 def present(ctx: Context, stored: StoredExercise, override: Override | None = None) -> Exercise:

@@ -14,11 +14,10 @@ from coaching_service.library.exercises._presentation import present, version_of
 from coaching_service.library.exercises.models import (
     Exercise,
     ExerciseMedia,
-    ExerciseOverride,
-    Override,
     StoredExercise,
     StoredMedia,
 )
+from coaching_service.library.exercises.override_models import ExerciseOverride, Override
 
 
 async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exercise, Override | None]:

@@ -7,14 +7,14 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_ar
 
 from marshmallow import fields
 
-from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.database.models import Returned
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Change, Default, Description, Optional, Part, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text, Version
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
 Level = Literal["beginner", "intermediate", "expert"]
@@ -248,35 +248,6 @@ class Exercise(ExerciseTexts, _Loads, Movement, Identity, Returned):
     companyId: ObjectId | None
 
 
-class _Override(TypedDict):
-    videoLink: Annotated[str | None, Link()]
-    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
-    aliases: Annotated[
-        list[str],
-        StringList(max_length=200),
-        Default(list),
-        Description("Names that the company uses, in addition to the shared aliases."),
-    ]
-
-
-class ExerciseOverride(_Override):
-    """What the company changes in a shared exercise; a field that is absent or null is as in the shared library."""
-
-    version: NotRequired[Annotated[int, Version()]]
-
-
-class OverrideContent(_Override):
-    """What a company changes in a shared exercise, and the media it adds."""
-
-    media: list[StoredMedia]
-
-
-class Override(OverrideContent, Stored):
-    """The stored changes of a company in a shared exercise."""
-
-    exerciseId: ObjectId
-
-
 # An exercise as a client sees it.
 OwnExercise: TypeAlias = Part[
     Exercise,
@@ -297,7 +268,6 @@ OwnExercise: TypeAlias = Part[
 ]
 ExerciseChange: TypeAlias = Change[NewExercise]
 ExerciseFields: TypeAlias = Partial[ExerciseContent]
-OverrideFields: TypeAlias = Partial[OverrideContent]
 
 
 class ExerciseReference(TypedDict):

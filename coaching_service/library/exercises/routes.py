@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.library.exercises import customization, listing, models, name_resolution, service
+from coaching_service.library.exercises import customization, listing, models, name_resolution, override_models, service
 from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
 from coaching_service.library.exercises.schemas import (
     EXERCISE,
@@ -145,13 +145,13 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
 @routes.put(
     "/exercises/{exerciseId}/override",
     access=coach(EXERCISES.EDIT),
-    body=models.ExerciseOverride,
+    body=override_models.ExerciseOverride,
     returns=EXERCISE,
     errors=(Conflict,),
     example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
 )
 async def replace_exercise_override(
-    ctx: Context, exercise_id: ObjectId, body: models.ExerciseOverride
+    ctx: Context, exercise_id: ObjectId, body: override_models.ExerciseOverride
 ) -> models.Exercise:
     """Set the company's own video, instructions and aliases of a shared exercise.
 

@@ -28,7 +28,8 @@ from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items.models import ItemForm, ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import ItemForm
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
 

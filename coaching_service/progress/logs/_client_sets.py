@@ -8,7 +8,8 @@ from typing import cast
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.content import exercise_ids
-from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemLog
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.training.workouts.sets.records import with_kind
 

@@ -27,7 +27,8 @@ from coaching_service.training.workout_text.lines import (
 from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.writing import name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
-from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, ItemLog, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemLog
+from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 _PATH = "text"

@@ -21,7 +21,8 @@ from coaching_service.progress.logs._client_sets import (
     require_in_circuit,
     with_kinds,
 )
-from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemLog
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 # By how much the clocks of processes may differ: a stored time later than that is of a version that did not limit it.

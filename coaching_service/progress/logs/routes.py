@@ -12,7 +12,8 @@ from coaching_service.core.query import DateRange, Period
 from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, WorkoutBlockLog
-from coaching_service.training.workouts.blocks.models import Block, BlockLog
+from coaching_service.training.workouts.blocks.log_models import BlockLog
+from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.responses import item_response

@@ -32,11 +32,13 @@ from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import logs as block_logs
 from coaching_service.training.workouts.blocks import presentation
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
+from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
+from coaching_service.training.workouts.blocks.models import Block, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemLog
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}

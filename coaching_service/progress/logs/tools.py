@@ -30,7 +30,8 @@ from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.done_work import regular_blocks
-from coaching_service.training.workouts.blocks.models import Block, BlockLog
+from coaching_service.training.workouts.blocks.log_models import BlockLog
+from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
 from coaching_service.training.workouts.items.content import is_recorded

@@ -8,7 +8,7 @@ from coaching_service.core.fields import Change, Default, Description
 from coaching_service.core.validation import Date, ListOf, Version
 from coaching_service.training.workouts.blocks.models import BlockName
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.schemas import NEW_WORKOUT_ITEM
 
 

@@ -25,7 +25,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.presentation import block_not_found
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.creation import resolve_items
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 
 DAYS_TO_MOVE = 7
 _Right = Literal["clientsMayMove", "clientsMayAdd"]

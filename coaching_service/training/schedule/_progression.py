@@ -11,7 +11,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.training.schedule._set_counts import change_set_count
 from coaching_service.training.schedule.models import LoadProgression, Progression, SetsProgression
-from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, PlannedSet
 
 # The smallest steps of common plates, by unit of load.

@@ -11,7 +11,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.schedule.models import SetCountChange, SetsProgression
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 
 Item = ItemInput | WorkItem

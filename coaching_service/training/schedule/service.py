@@ -43,7 +43,8 @@ from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 
 MAX_BLOCKS = 500
 # Blocks of check-ins do not count in MAX_BLOCKS, but are read to know the order of a day.

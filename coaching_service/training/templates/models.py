@@ -13,7 +13,8 @@ from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import Date, ListOf, StringList, Text
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 

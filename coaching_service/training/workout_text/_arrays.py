@@ -17,7 +17,7 @@ from coaching_service.training.workout_text.tool_schemas import (
     ToolSetArguments,
 )
 from coaching_service.training.workouts.blocks.load_conversion import store_loads
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.sets.models import PlannedSet, SetOptions
 
 

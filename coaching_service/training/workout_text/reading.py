@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workout_text.lines import ParsedWorkout, Problem, describe_lone_labels, parse_items
 from coaching_service.training.workout_text.mentions import resolve_workouts
 from coaching_service.training.workouts.blocks.load_conversion import store_loads
-from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
 
 
 @dataclass(frozen=True)

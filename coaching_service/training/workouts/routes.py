@@ -12,7 +12,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import _external as external_blocks
-from coaching_service.training.workouts.blocks import models, service
+from coaching_service.training.workouts.blocks import models, query_models, service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
@@ -52,7 +52,7 @@ BlockRoutes(
     ),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
-    block_query=models.WorkoutBlockQuery,
+    block_query=query_models.WorkoutBlockQuery,
 ).declare()
 
 

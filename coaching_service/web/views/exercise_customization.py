@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Link, StringList, Text, Version
 from coaching_service.library.exercises import customization
-from coaching_service.library.exercises.models import ExerciseOverride
+from coaching_service.library.exercises.override_models import ExerciseOverride
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.exercises import exercise_page
 

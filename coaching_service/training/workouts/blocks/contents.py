@@ -21,7 +21,8 @@ from coaching_service.training.workouts.blocks.presentation import block_not_fou
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items._unchanged import match_items
 from coaching_service.training.workouts.items.creation import create_items
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 @transactional

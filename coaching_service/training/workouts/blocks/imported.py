@@ -20,7 +20,8 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemLog
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import load_exercises
 from coaching_service.training.workouts.sets.models import CustomerSet
 

@@ -10,13 +10,11 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
 from coaching_service.training.workouts.blocks.models import (
     Block,
     BlockContent,
     BlockFields,
-    BlockLog,
-    LoggedBlock,
-    LogTexts,
     StoredBlock,
 )
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner

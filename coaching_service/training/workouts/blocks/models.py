@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import (
-    ExternalIdFilter,
     Identity,
     IdentityInput,
     IdentityResult,
@@ -19,12 +17,15 @@ from coaching_service.core.external_identity import (
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.list_selection import UpdatedSince
-from coaching_service.core.query import Period
 from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay, Version
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.models import ItemInput, ItemLog, ItemMoveSource, ItemMoveTarget, WorkItem
+from coaching_service.training.workouts.items.input_models import (
+    ItemInput,
+    ItemMoveSource,
+    ItemMoveTarget,
+)
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
 from coaching_service.training.workouts.sets.totals_models import BlockTotals
@@ -251,28 +252,6 @@ BlockChange: TypeAlias = Partial[_BlockChange]
 BlockUpsert: TypeAlias = Change[NewBlock]
 
 
-class BlockFilters(UpdatedSince, ExternalIdFilter):
-    """The filters of a list of blocks, apart from the days."""
-
-
-class CalendarQuery(BlockFilters, Period):
-    """The blocks of a calendar to read."""
-
-
-class WorkoutBlockQuery(TypedDict):
-    """What to add to a workout block."""
-
-    include: NotRequired[
-        Annotated[
-            Literal["lastTime"],
-            Description(
-                "`lastTime`: adds to each exercise what the client did in its latest session before the date of the "
-                "block."
-            ),
-        ]
-    ]
-
-
 # `from` is a keyword of Python, so this type has the functional form.
 _Shift = TypedDict(
     "_Shift",
@@ -389,36 +368,6 @@ class ScheduleChange(TypedDict):
 
 def _block_list() -> fields.List[Any]:
     return fields.List(fields.Nested(output_of(WorkoutBlock, IdentityResult)))
-
-
-class BlockLog(SessionFields):
-    """What a client reports about a session; `version` is the version of the block it is based on.
-
-    Without `feeling` the stored one stays.
-    """
-
-    clientTexts: NotRequired[list[NameOrId]]
-    version: NotRequired[int | None]
-
-
-class LogTexts(TypedDict):
-    """The comment of a session, and the names of the texts that the client wrote: of the session, and of each item."""
-
-    comment: str | None
-    clientTexts: list[NameOrId]
-    ofItems: dict[ObjectId, list[str]]
-
-
-class LoggedBlock(SessionFields):
-    """A block to add with what was done in it: a log (or null) for each of its items, and of the session.
-
-    `loggedAt` is the time of the logs, in UTC.
-    """
-
-    plan: BlockPlan
-    logs: list[ItemLog | None]
-    loggedAt: datetime
-    clientTexts: NotRequired[list[NameOrId]]
 
 
 # The client who has a block, if any.

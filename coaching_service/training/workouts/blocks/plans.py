@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from coaching_service.core.fields import take
 from coaching_service.training.workouts.blocks.models import BlockPlan, PlannedBlock
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 def plan_of(source: Mapping[str, Any], items: Sequence[ItemInput | WorkItem]) -> BlockPlan:

@@ -44,7 +44,8 @@ from coaching_service.training.workouts.blocks.presentation import (
 from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.models import ItemChange, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemChange
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 @on_worker_thread

@@ -7,7 +7,8 @@ from itertools import zip_longest
 from typing import Any, cast
 
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS
-from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 
 
 def match_items(stored: Sequence[WorkItem], sent: Sequence[ItemInput]) -> list[WorkItem | None]:

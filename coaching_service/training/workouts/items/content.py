@@ -17,13 +17,11 @@ from coaching_service.core.fields import names_of, nulls_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput, ItemLog
 from coaching_service.training.workouts.items.models import (
     LOGGED,
     PLANNED,
     CircuitExercise,
-    ItemChange,
-    ItemInput,
-    ItemLog,
     ItemReport,
     MetricsFields,
     WorkItem,

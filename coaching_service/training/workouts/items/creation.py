@@ -13,7 +13,8 @@ from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workouts.items.content import create_item
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import copy_form
 
 T = TypeVar("T")

@@ -23,7 +23,8 @@ from coaching_service.training.workouts.items.content import (
     metric_set_ids,
     percent_exercise_ids,
 )
-from coaching_service.training.workouts.items.models import ItemChange, ItemForm, ItemFormInput, ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemChange, ItemFormInput, ItemInput
+from coaching_service.training.workouts.items.models import ItemForm, WorkItem
 
 Details = TypeVar("Details", ItemInput, ItemChange)
 

@@ -22,15 +22,14 @@ from coaching_service.training.workouts.blocks.service import fix_load_unit, pub
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import references
 from coaching_service.training.workouts.items._unchanged import find_differences
-from coaching_service.training.workouts.items.models import (
-    WORKOUT_TYPES,
+from coaching_service.training.workouts.items.input_models import (
     ItemChange,
     ItemInput,
     ItemLog,
     ItemMoveSource,
     ItemMoveTarget,
-    WorkItem,
 )
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 
 
 @on_worker_thread

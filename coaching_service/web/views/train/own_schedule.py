@@ -17,7 +17,8 @@ from coaching_service.training.workout_text.lines import parse_items
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workouts.blocks.models import BlockName
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.far_values import Confirmation

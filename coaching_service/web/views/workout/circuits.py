@@ -15,7 +15,8 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.models import CircuitItem, ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import CircuitItem, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
 
 NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit

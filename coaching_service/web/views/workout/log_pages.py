@@ -21,7 +21,7 @@ from coaching_service.progress.logs.schemas import (
     WorkoutBlockLog,
 )
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import BlockLog
+from coaching_service.training.workouts.blocks.log_models import BlockLog
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item

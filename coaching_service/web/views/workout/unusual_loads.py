@@ -8,7 +8,8 @@ from typing import Any, Final
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import InvalidFields
 from coaching_service.progress.metrics.plausibility import FAR_FACTOR
-from coaching_service.training.workouts.items.models import ItemInput, WorkItem
+from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.formatting import format_number
 
 MOST_USUAL: Final = {"kg": 500, "lb": 1_100}

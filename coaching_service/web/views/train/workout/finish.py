@@ -13,7 +13,7 @@ from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.models import BlockLog
+from coaching_service.training.workouts.blocks.log_models import BlockLog
 from coaching_service.training.workouts.blocks.presentation import presented_volume
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.train.sessions import workout_path
