@@ -46,7 +46,7 @@ class Resolution(TypedDict):
     """What a name, date or group of a call means (`Context.resolved`)."""
 
     key: str
-    meaning: Any  # of the feature that resolved it: identifiers, a date or documents; the proposal only returns it
+    meaning: object  # of the feature that resolved it: identifiers, a date or documents; the proposal only returns it
 
 
 class NewProposal(TypedDict):
