@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from coaching_service.core.database import files
@@ -123,7 +124,7 @@ async def delete_unreferenced(services: Services) -> None:
     async for unreferenced in _unreferenced(services, lambda _: None):
         ids = sorted(unreferenced)
         for start in range(0, len(ids), BATCH):
-            await in_transaction(Context(services), lambda tx, part=ids[start : start + BATCH]: delete(tx, part))  # type: ignore[misc]  # bound now
+            await in_transaction(Context(services), partial(delete, ids=ids[start : start + BATCH]))
 
 
 async def _unreferenced(services: Services, count_read: CountRead) -> AsyncIterator[set[ObjectId]]:
