@@ -39,7 +39,7 @@ def processes_of(server: Server, workers: int) -> Processes:
         with urllib.request.urlopen(f"{server.base_url}/metrics", timeout=10) as response:
             if f"workers_running {workers}.0" in response.read().decode():
                 return Processes(children_of(server.pid), server.pid)
-        time.sleep(0.2)
+        time.sleep(0.2)  # between two looks at the state; the deadline is above
     raise RuntimeError(f"{workers} workers do not run within {_START_SECONDS:.0f} s")
 
 

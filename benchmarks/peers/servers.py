@@ -160,5 +160,5 @@ def _add_events(service: Server, key: str, company: world.World) -> None:
         with urllib.request.urlopen(page, timeout=60) as response:
             if len(json.load(response)["docs"]) > _EVENTS + _EVENTS_AFTER:
                 return
-        time.sleep(0.2)
+        time.sleep(0.2)  # between two looks at the state; the deadline is above
     raise RuntimeError("the service does not number its changes")

@@ -116,7 +116,7 @@ class QueryTime(fields.String):
 class BodyTime(QueryTime):
     """A time in a body: ISO 8601, UTC unless it names an offset."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:  # type: ignore[override]  # text on the wire
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:  # type: ignore[override]  # text on the wire, a time in the service
         if not isinstance(value, str):
             raise self.make_error("invalid")
         return super()._deserialize(value, attr, data)

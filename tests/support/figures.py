@@ -31,7 +31,7 @@ async def queue_renewals(ctx: Context) -> None:
     while True:
         for kind in KINDS.values():
             await queue.enqueue_for_companies(ctx.services, kind, [ctx.company_id], {"last": None})
-        await asyncio.sleep(0.2)  # instead of the three seconds of the service: a test waits for it
+        await asyncio.sleep(0.2)  # between two rounds; the service pauses for three seconds
 
 
 async def renew_figures(ctx: Context) -> None:

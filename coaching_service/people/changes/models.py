@@ -95,7 +95,7 @@ class ChangeSummary(TypedDict):
 class ChangeDetails(ChangeSummary):
     """A change with the values before and after."""
 
-    documents: Annotated[  # type: ignore[misc]  # more of each document
+    documents: Annotated[  # type: ignore[misc]  # a DocumentValues has all fields of a DocumentReference
         list[DocumentValues],
         fields.List(fields.Nested(_VALUES)),
         Description("The documents with their values before and after."),
