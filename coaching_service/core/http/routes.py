@@ -56,7 +56,7 @@ class MultipartBody:
 
     file_field: str
     content_types: tuple[str, ...]
-    fields: Any = None
+    fields: type | Schema | None = None
     size_limit: SizeLimit = "photo"
     file_required: bool = False
     more_files: tuple[str, ...] = ()
