@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from coaching_service.core.auth.access import coach, coach_with_any
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
@@ -50,13 +48,16 @@ async def list_own_exercises(ctx: Context, query: models.OwnExerciseQuery) -> mo
     return await _page(ctx, query, own_only=True)
 
 
-async def _page(ctx: Context, query: models.OwnExerciseQuery, **filters: Any) -> models.ExercisePage:
+async def _page(
+    ctx: Context, query: models.OwnExerciseQuery, *, own_only: bool = False, kind: str | None = None
+) -> models.ExercisePage:
     return await listing.list_exercises(
         ctx,
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
         external_id=query.get("externalId"),
-        **filters,
+        own_only=own_only,
+        kind=kind,
         **part_of(query),
     )
 
