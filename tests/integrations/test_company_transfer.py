@@ -16,6 +16,7 @@ from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.portable import NotExported
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork
@@ -23,6 +24,7 @@ from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_export.format import portable_collections
 from coaching_service.integrations.company_import import _dry_run, service
 from coaching_service.integrations.company_import._progress import Outcome, Progress
+from coaching_service.people.account.models import AccountDetails
 from coaching_service.people.customers import creation
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
@@ -118,6 +120,29 @@ async def test_an_export_has_the_settings_of_coaches(coach: CoachClient) -> None
     (owner,) = [json.loads(line) for line in (await export(coach))["coaches.jsonl"].splitlines()]
     assert owner["notifications"] == (await coach.get("/me")).ok()["notifications"]
     assert owner["notifications"]["digest"] == {"mail": False, "push": True}
+
+
+async def test_an_export_has_all_settings_of_the_company(coach: CoachClient, new_company: NewCompany) -> None:
+    changed = {
+        "companyName": "Moved",
+        "timezone": "Asia/Tokyo",
+        "loadUnit": "lb",
+        "notifications": {"messages": False},
+        "attention": {"inactiveDays": 9, "complianceBelow": 50, "horizonDays": 5},
+        "clientsMayImport": False,
+        "clientsMayMove": False,
+        "clientsMayAdd": False,
+    }
+    assert set(changed) == set(names_of(AccountDetails))
+    target = await new_company()
+    before = (await target.get("/coach/account")).ok()
+    assert not [name for name in changed if before[name] == changed[name]]
+    (await coach.patch("/coach/account", changed)).ok()
+
+    await import_file(target, make_zip(await export(coach)))
+
+    after = (await target.get("/coach/account")).ok()
+    assert {name: after[name] for name in changed} == changed
 
 
 async def test_an_export_has_activity_and_history_to_read_and_an_import_leaves_them_out(

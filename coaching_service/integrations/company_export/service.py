@@ -14,6 +14,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import Portable, file_holders
+from coaching_service.core.fields import take
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
@@ -32,6 +33,7 @@ from coaching_service.integrations.company_export.format import (
 )
 from coaching_service.lifecycle.export.archive import Archive
 from coaching_service.people.account import service as account
+from coaching_service.people.account.models import AccountDetails
 from coaching_service.people.activity import service as activity
 from coaching_service.people.changes import service as changes
 from coaching_service.people.team import service as team
@@ -101,15 +103,8 @@ async def _single(content: Mapping[str, Any]) -> AsyncGenerator[bytes, None]:
 
 async def _account(ctx: Context) -> dict[str, Any]:
     company = await account.get(ctx)
-    return {
-        "_id": company["_id"],
-        "companyName": company["companyName"],
-        "timezone": company["timezone"],
-        "loadUnit": company["loadUnit"],
-        "hasStoredLoads": await account.has_stored_loads(ctx),
-        "notifications": company["notifications"],
-        "attention": company["attention"],
-    }
+    settings: AccountDetails = take(AccountDetails, company)
+    return {"_id": company["_id"], **settings, "hasStoredLoads": await account.has_stored_loads(ctx)}
 
 
 async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
