@@ -33,7 +33,7 @@ from coaching_service.integrations.background_jobs.models import (
     StoredCompanyJob,
 )
 from coaching_service.integrations.history_import import results
-from coaching_service.integrations.history_import.models import HistoryResult, StoredAnswer
+from coaching_service.integrations.history_import.models import HistoryResult, StoredAnswer, UndoWork
 from coaching_service.people.bulk_jobs import callers
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.customers import first_access
@@ -186,10 +186,7 @@ async def _end_without_requester(ctx: Context, job: JobWork) -> None:
     }
 
     async def store_end(tx: Context) -> None:
-        if is_import:
-            await end(tx, job, "failed", [problem])
-        else:
-            await update(tx, job, {"status": "failed"}, errors=[problem], is_end=True)
+        await (end if is_import else end_undo)(tx, job, "failed", [problem])
 
     with suppress(Superseded):
         await in_transaction(ctx, store_end)
@@ -257,6 +254,19 @@ async def end(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[Jo
         await renewal.queue_renewal_of_all(ctx)
         if stored["contentType"] == ZIP:
             await training_load_renewal.queue_renewal_of_all(ctx)
+
+
+async def end_undo(ctx: Context, job: JobWork, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+    """Store the result of an undo that ends early, in the caller's transaction. Raises Superseded as `update`.
+
+    The figures of the clients whose sessions it has removed follow later.
+    """
+    work = cast("UndoWork", job["work"])
+    for period in work["clients"]:
+        arguments = {"importId": work["importId"], "period": period, "undoId": job["_id"]}
+        await queue.enqueue(ctx, FOLLOW, arguments)
+    fields = {"status": status, "result": work["result"], "work": {**work, "clients": []}}
+    await update(ctx, job, fields, errors=errors, is_end=True)
 
 
 async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
@@ -363,7 +373,9 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     if job["status"] in ("queued", "running"):
         if job["kind"] == "import":
             await end(ctx, job, "cancelled")
-        elif job["kind"] == "undo" or cast("ConversionWork", job["work"])["isDryRun"]:
+        elif job["kind"] == "undo":
+            await end_undo(ctx, job, "cancelled")
+        elif cast("ConversionWork", job["work"])["isDryRun"]:
             await update(ctx, job, {"status": "cancelled"})
         else:
             raise Conflict("A conversion of loads cannot be cancelled: some are in the other unit", code="CONVERTING")

@@ -14,7 +14,8 @@ from coaching_service.integrations.history_import.models import ImportedPeriod
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
 
-OPERATION = "importCompany"
+_IMPORT_OPERATION = "importCompany"
+UNDO_OPERATION = "undoImport"
 
 
 async def follow(
@@ -37,13 +38,16 @@ async def follow(
 
 
 async def run_step(services: Services, job: Job) -> None:
-    """Follow the sessions of a client that an import had stored when it ended before the others."""
+    """Follow the sessions of a client that an import had stored, or an undo removed, when it ended early."""
     period: ImportedPeriod = job.arguments["period"]
     import_id: ObjectId = job.arguments["importId"]
+    undo_id: ObjectId | None = job.arguments.get("undoId")
+    event: EventType = "history.removed" if undo_id else "history.imported"
+    operation, job_id = (UNDO_OPERATION, undo_id) if undo_id else (_IMPORT_OPERATION, import_id)
     try:
         owner = await team.get_owner(services, company_of(job))
-        ctx = Context(services, operation=OPERATION, batch_id=import_id).acting_as(owner)
-        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, import_id)) or ctx
-        await in_transaction(ctx, lambda tx: follow(tx, import_id, period))
+        ctx = Context(services, operation=operation, batch_id=job_id).acting_as(owner)
+        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, job_id)) or ctx
+        await in_transaction(ctx, lambda tx: follow(tx, import_id, period, event))
     except NotFound:  # the client or the company has been erased
         return

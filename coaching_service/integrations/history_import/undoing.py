@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping, Sequence, Set
+from contextlib import suppress
 from typing import cast
 
 from coaching_service.core import audit
@@ -20,7 +21,7 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.history_import._references import find_used_customers, find_used_exercises
-from coaching_service.integrations.history_import.following import follow
+from coaching_service.integrations.history_import.following import UNDO_OPERATION, follow
 from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportedPeriod,
@@ -37,9 +38,7 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.blocks import imported
 from coaching_service.training.workouts.blocks.models import ImportedSession
 
-Write = Callable[[Context], Awaitable[None]]
 UNDO = "undo_import"
-OPERATION = "undoImport"
 _BATCH = 200
 _MAX_KEPT = 1_000
 _STEP_SECONDS = 15.0
@@ -103,7 +102,7 @@ def _has_clients(result: HistoryResult) -> bool:
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue an undo for about 15 seconds."""
-    if (step := await background_jobs.get_step(services, job, OPERATION, is_batch=True)) is None:
+    if (step := await background_jobs.get_step(services, job, UNDO_OPERATION, is_batch=True)) is None:
         return None
     ctx, stored = step
     undo = _Undo(ctx, stored)
@@ -128,127 +127,103 @@ class _Undo:
         return cast("UndoWork", self._job["work"])
 
     async def run_batch(self) -> bool:
-        """Remove the next records; returns False at the end."""
+        """Remove the next records, in a transaction with the position of the undo; returns False at the end."""
         steps = {
             _SESSIONS: self._remove_sessions,
             _FIGURES: self._renew_figures,
             _EXERCISES: self._remove_exercises,
             _CUSTOMERS: self._remove_customers,
         }
-        await steps[self._work["entry"]]()
-        return self._work["entry"] != _END
-
-    async def _remove_sessions(self) -> None:
-        work = self._work
-        sessions = await imported.find_imported(self._ctx, work["importId"], work["last"], _BATCH)
-        if not sessions:
-            await self._move(_FIGURES)
-            return
-        commented: set[ObjectId] = set()
-        for customer_id in {each["customerId"] for each in sessions if each["customerId"] is not None}:
-            ids = [each["_id"] for each in sessions if each["customerId"] == customer_id]
-            commented |= await conversation.find_commented(self._ctx, customer_id, ids)
-        removed = [each for each in sessions if each["version"] == 0 and each["_id"] not in commented]
-        staying = [
-            _staying(each["_id"], _USED if each["version"] == 0 else _CHANGED)
-            for each in sessions
-            if each not in removed
-        ]
-        clients = _add(work["clients"], removed)
-        after: UndoWork = {
-            **self._after("sessions", len(removed), staying, len(sessions)),
-            "last": sessions[-1]["_id"],
-            "clients": clients,
-        }
-
-        async def write(tx: Context) -> None:
-            ids = [each["_id"] for each in removed]
-            if await imported.remove_unchanged(tx, work["importId"], ids) < len(ids):  # changed in the meantime
-                raise Superseded
-
-        await self._save(after, write, done=len(sessions))
-
-    async def _renew_figures(self) -> None:
-        clients = self._work["clients"]
-        if not clients:
-            await self._move(_EXERCISES)
-            return
-
-        async def write(tx: Context) -> None:
-            try:
-                await follow(tx, self._work["importId"], clients[0], "history.removed")
-            except NotFound:  # erased
-                return
-
-        await self._save({**self._work, "record": self._work["record"] + 1, "clients": clients[1:]}, write)
-
-    async def _remove_exercises(self) -> None:
-        created = await history.list_created(self._ctx, self._work["importId"], "exercise")
-        usable = await exercises.list_own_versions(self._ctx, created)
-        used = await find_used_exercises(self._ctx, list(usable))
-        removed = [each for each, version in usable.items() if version == 0 and each not in used]
-        staying = [_staying(each, _USED if each in used else _CHANGED) for each in usable if each not in removed]
-
-        async def write(tx: Context) -> None:
-            for exercise_id in removed:
-                await exercises.delete(tx, exercise_id)
-
-        after: UndoWork = {**self._after("exercises", len(removed), staying, len(usable)), "entry": _CUSTOMERS}
-        await self._save(after, write)
-
-    async def _remove_customers(self) -> None:
-        created = await history.list_clients_created_by_batch(self._ctx, self._work["importId"])
-        existing = await customers.list_versions(self._ctx, created)
-        used = await find_used_customers(self._ctx, list(existing), self._work["importEndedAt"])
-        removed = [each for each, version in existing.items() if version == 0 and each not in used]
-        staying = [_staying(each, _USED if each in used else _CHANGED) for each in existing if each not in removed]
-        staying += [_staying(each, _UPDATED) for each in await self._find_updated()]
-
-        async def write(tx: Context) -> None:
-            for customer_id in removed:
-                await customers.erase(tx, customer_id)
-
-        after: UndoWork = {**self._after("customers", len(removed), staying, len(existing)), "entry": _END}
-        await self._save(after, write, is_end=True)
-
-    async def _find_updated(self) -> list[ObjectId]:
-        """Return the clients who were there before, and whom a table of clients has changed."""
-        if not self._work["isOfClients"]:
-            return []
-        updated = await history.list_clients_updated_by_batch(self._ctx, self._work["importId"])
-        existing = await customers.find_references(self._ctx, updated)
-        return [each for each in updated if each in existing]
-
-    def _after(self, name: str, removed: int, staying: Sequence[KeptDocument], seen: int) -> UndoWork:
-        work = self._work
-        result = work["result"]
-        counts = {**result["removed"], name: cast("dict[str, int]", result["removed"])[name] + removed}
-        failed = [*result["failed"], *staying][:_MAX_KEPT]
-        after: UndoResult = {
-            "ok": result["ok"] + removed,
-            "removed": cast("RemovedCounts", counts),
-            "failed": failed,
-        }
-        return {**work, "record": work["record"] + seen + 1, "result": after}
-
-    async def _move(self, entry: int) -> None:
-        async def write(_: Context) -> None:
-            pass
-
-        await self._save({**self._work, "entry": entry, "record": 0}, write)
-
-    async def _save(self, work: UndoWork, write: Write, *, done: int = 0, is_end: bool = False) -> None:
-        fields: dict[str, object] = {"work": work, "status": "running"}
-        if is_end:
-            fields |= {"status": "done", "result": work["result"]}
+        after = self._work
 
         async def store(tx: Context) -> None:
-            await write(tx)
+            nonlocal after
+            after, done = await steps[self._work["entry"]](tx)
+            fields: dict[str, object] = {"work": after, "status": "running"}
+            if after["entry"] == _END:
+                fields |= {"status": "done", "result": after["result"]}
             await background_jobs.update(tx, self._job, fields, done=done)
             tx.changes.prevent_undo()
 
         await in_transaction(self._ctx, store)
-        self._job["work"] = work
+        self._job["work"] = after
+        return after["entry"] != _END
+
+    async def _remove_sessions(self, tx: Context) -> tuple[UndoWork, int]:
+        """Return what the next step needs, and how many sessions this one has seen."""
+        work = self._work
+        sessions = await imported.find_imported(tx, work["importId"], work["last"], _BATCH)
+        if not sessions:
+            return {**work, "entry": _FIGURES, "record": 0}, 0
+        commented: set[ObjectId] = set()
+        unchanged = [each for each in sessions if each["version"] == 0]
+        for customer_id in {each["customerId"] for each in unchanged if each["customerId"] is not None}:
+            ids = [each["_id"] for each in unchanged if each["customerId"] == customer_id]
+            commented |= await conversation.find_commented(tx, customer_id, ids)
+        ids, staying = _divide({each["_id"]: each["version"] for each in sessions}, commented)
+        await imported.remove_unchanged(tx, work["importId"], ids)
+        removed = [each for each in sessions if each["_id"] in ids]
+        after: UndoWork = {
+            **self._after("sessions", len(ids), staying),
+            "last": sessions[-1]["_id"],
+            "clients": _add(work["clients"], removed),
+        }
+        return after, len(sessions)
+
+    async def _renew_figures(self, tx: Context) -> tuple[UndoWork, int]:
+        work = self._work
+        if not work["clients"]:
+            return {**work, "entry": _EXERCISES, "record": 0}, 0
+        with suppress(NotFound):  # erased
+            await follow(tx, work["importId"], work["clients"][0], "history.removed")
+        return {**work, "record": work["record"] + 1, "clients": work["clients"][1:]}, 0
+
+    async def _remove_exercises(self, tx: Context) -> tuple[UndoWork, int]:
+        created = await history.list_created(tx, self._work["importId"], "exercise")
+        usable = await exercises.list_own_versions(tx, created)
+        ids, staying = _divide(usable, await find_used_exercises(tx, list(usable)))
+        for exercise_id in ids:
+            await exercises.delete(tx, exercise_id)
+        return {**self._after("exercises", len(ids), staying), "entry": _CUSTOMERS, "last": None}, 0
+
+    async def _remove_customers(self, tx: Context) -> tuple[UndoWork, int]:
+        work = self._work
+        created = await history.list_clients_created_by_batch(tx, work["importId"])
+        left = [each for each in created if work["last"] is None or each > work["last"]]
+        existing = await customers.list_versions(tx, left[:_BATCH])
+        ids, staying = _divide(existing, await find_used_customers(tx, list(existing), work["importEndedAt"]))
+        for customer_id in ids:
+            await customers.erase(tx, customer_id)
+        if len(left) > _BATCH:
+            return {**self._after("customers", len(ids), staying), "last": left[_BATCH - 1]}, 0
+        staying += [_staying(each, _UPDATED) for each in await self._find_updated(tx)]
+        return {**self._after("customers", len(ids), staying), "entry": _END}, 0
+
+    async def _find_updated(self, tx: Context) -> list[ObjectId]:
+        """Return the clients who were there before, and whom a table of clients has changed."""
+        if not self._work["isOfClients"]:
+            return []
+        updated = await history.list_clients_updated_by_batch(tx, self._work["importId"])
+        existing = await customers.find_references(tx, updated)
+        return [each for each in updated if each in existing]
+
+    def _after(self, name: str, removed: int, staying: Sequence[KeptDocument]) -> UndoWork:
+        work = self._work
+        result = work["result"]
+        counts = {**result["removed"], name: cast("dict[str, int]", result["removed"])[name] + removed}
+        after: UndoResult = {
+            "ok": result["ok"] + removed,
+            "removed": cast("RemovedCounts", counts),
+            "failed": [*result["failed"], *staying][:_MAX_KEPT],
+        }
+        return {**work, "record": work["record"] + 1, "result": after}
+
+
+def _divide(versions: Mapping[ObjectId, int], used: Set[ObjectId]) -> tuple[list[ObjectId], list[KeptDocument]]:
+    """Return which documents are as they were created and not used, and why the others stay."""
+    unchanged = [each for each, version in versions.items() if version == 0 and each not in used]
+    others = versions.keys() - {*unchanged}
+    return unchanged, [_staying(each, _USED if each in used else _CHANGED) for each in versions if each in others]
 
 
 def _staying(document_id: ObjectId, reason: tuple[str, str]) -> KeptDocument:
