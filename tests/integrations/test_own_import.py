@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
+import pytest
 
+from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Step
@@ -13,6 +16,9 @@ from coaching_service.integrations.background_jobs import service as background_
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import following, undoing
 from coaching_service.integrations.history_import.models import ImportedPeriod
+from coaching_service.training.workouts.blocks import imported
+from coaching_service.training.workouts.blocks.models import KnownSession
+from tests.support import transfer
 from tests.support.client import CoachClient, Reply
 from tests.support.doctor import is_numbered
 from tests.support.real_exports import EXPORTS, own_csv
@@ -170,3 +176,27 @@ async def test_the_owner_turns_it_off(coach: CoachClient) -> None:
     (await coach.patch("/coach/account", {"clientsMayImport": True})).ok()
     (await send(client, format="customers")).refused(400, "format")
     (await send(client, dryRun="true")).ok(202)
+
+
+async def test_what_a_coach_and_the_client_import_at_the_same_time_is_stored_once(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The import of the client runs between the look of the coach's at the calendar and its transaction."""
+    mara = await coach.create_customer("Mara")
+    client = await coach.as_client(mara)
+    own: list[dict[str, Any]] = []
+    find_done_on = imported.find_done_on
+
+    async def import_meanwhile(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
+        found = await find_done_on(ctx, customer_id, dates)
+        if ctx.author is None and not own:
+            own.append((await send(client)).ok(202))
+            own[0] = await ended(coach, client, own[0])
+        return found
+
+    monkeypatch.setattr(imported, "find_done_on", import_meanwhile)
+    job = await transfer.import_file(coach, TABLE, name="table.csv", customerId=mara["_id"])
+
+    assert (own[0]["result"]["created"]["sessions"], job["result"]["created"]["sessions"]) == (1, 0)
+    assert {each["code"] for each in job["errors"]} == {"ALREADY_THERE"}
+    assert len((await client.get("/customer/wblock", startDate="2025-01-01", endDate="2025-01-31")).ok()) == 1

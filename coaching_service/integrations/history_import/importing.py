@@ -58,6 +58,10 @@ _BATCH_SESSIONS, _BATCH_SETS = 10, 200
 _COUNTED = ("created", "reported", "imported", "from", "to")
 
 
+class _StoredMeanwhile(Exception):
+    """Another import has stored some of the sessions since they were looked for."""
+
+
 class HistoryImport:
     """An import of a file with sessions."""
 
@@ -184,6 +188,8 @@ class HistoryImport:
         position = (entry + 1, 0) if is_last else (entry, record + len(batch))
         try:
             await self._store(plan, name, batch, position)
+        except _StoredMeanwhile:
+            return True  # look at them again
         except (NotFound, Forbidden) as error:
             client = _identifier(plan["customers"], name)
             if client is None or await customers.find_references(self._ctx, [client]):
@@ -231,14 +237,14 @@ class HistoryImport:
         customer_id = _identifier(plan["customers"], name)
         target = await self._target(plan, customer_id)
         dates = sorted({str(session.day) for session in sessions})
-        known = KnownSessions([] if customer_id is None else await imported.find_done_on(ctx, customer_id, dates))
+        stored = KnownSessions([] if customer_id is None else await imported.find_done_on(ctx, customer_id, dates))
         content = FileContent()
         new: list[Session] = []
         last_day = self._ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
                 report_future(content, session)
-            elif known.has(session, target):
+            elif stored.has(session, target):
                 report_known(content, session)
             else:
                 new.append(session)
@@ -256,6 +262,9 @@ class HistoryImport:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
+                known = KnownSessions(await imported.find_done_on(tx, customer_id, dates))
+                if any(known.has(each, target) for each in new):
+                    raise _StoredMeanwhile
                 source: BlockSource = {"format": form, "importId": self._progress.job_id}
                 await imported.add_sessions(tx, customer_id, source, documents)
             if is_last and period is not None:
