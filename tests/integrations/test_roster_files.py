@@ -40,7 +40,7 @@ def test_truecoach_has_archived_clients_tags_and_notes() -> None:
         "groups": ["remote", "strength"],
     }
     assert (mara.notes, mara.is_archived, ivo.is_archived) == (["Left knee, careful"], False, True)
-    assert read(TRUECOACH).ignored == ["Program", "Start Date"]
+    assert [each["field"] for each in read(TRUECOACH).problems] == ["Program", "Start Date"]
 
 
 def test_trainerize_has_names_twice_and_goals() -> None:
@@ -101,3 +101,10 @@ def test_tables_that_are_no_rosters(text: str, expected: str) -> None:
     with pytest.raises(UnreadableTable) as raised:
         read(text)
     assert raised.value.message == expected
+
+
+def test_a_column_that_is_not_known_is_reported_where_the_headings_are() -> None:
+    roster = read("My clients\n\nName,Shoe size\nAna,38\n")
+    assert [(each["entry"], each["line"], each["field"], each["code"]) for each in roster.problems] == [
+        ("line 3", 3, "Shoe size", "UNKNOWN_COLUMN")
+    ]

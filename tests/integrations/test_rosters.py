@@ -169,6 +169,26 @@ async def test_columns_of_a_roster_by_answer(coach: CoachClient) -> None:
     assert wrong.refused(400)["errors"][0]["field"] == "columns"
 
 
+async def test_every_field_of_clients_is_an_answer_about_columns(coach: CoachClient) -> None:
+    eli = await team.create_employee(coach.ctx, "Eli Roth", "eli-f@example.com", [], "all", "no hash")
+    client = {
+        "name": "Ana",
+        "surname": "Ruiz",
+        "email": "ana@example.com",
+        "phone": "5",
+        "birthday": "1990-04-03",
+        "timezone": "Asia/Tokyo",
+    }
+    cells = {**client, "groups": "Blue", "assignedTo": "Eli Roth"}
+    columns = {f"K{number}": name for number, name in enumerate(cells)}
+    sheet = f"{','.join(columns)}\n{','.join(cells.values())}\n".encode()
+    job = await import_file(coach, sheet, name="c.csv", columns=json.dumps(columns))
+    assert (counts(job), job["errors"]) == ((1, 1, 0, 1), [])
+    ana = (await clients_of(coach))["Ana"]
+    assert {name: ana[name] for name in client} == client
+    assert (ana["customerRoleData"]["groups"], ana["customerRoleData"]["assignedTo"]) == (["Blue"], str(eli["_id"]))
+
+
 async def test_the_undo_of_an_update_reports_the_clients_who_stay(coach: CoachClient) -> None:
     """Whether their fields were changed or a note was added; not those who were as in the file."""
     ana = await coach.create_customer("Ana", externalId="1", phone="1")

@@ -17,6 +17,7 @@ from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_files import UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.survey import Survey, survey
+from coaching_service.training.set_text.planned_writer import write_planned
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.transfer import import_file
@@ -180,6 +181,61 @@ def test_sheets_without_a_table_of_a_program_or_of_clients() -> None:
     assert [day.day for day in sheet.days] == [1]
     roster = read_roster(io.BytesIO(workbook(Cover=[("My clients",)], List=[("Name", "Email"), ("Ana", "a@b.c")])))
     assert [row.details["name"] for row in roster.rows] == ["Ana"]
+
+
+def test_all_sheets_of_clients_with_the_same_columns_are_read() -> None:
+    headings = ("ID", "Name", "Birthday")
+    content = workbook(
+        Cover=[("My clients",)],
+        Active=[("Studio",), headings, (1, "Ana", "03/04/1990")],
+        Gone=[("Name", "ID", "Birthday"), ("Bo", 2, "11/30/1985")],
+        Prices=[("Name", "Price"), ("Gold", 50)],
+    )
+    roster = read_roster(io.BytesIO(content))
+    assert [(each.row.place, each.details["name"], each.details["birthday"]) for each in roster.rows] == [
+        ("Active, line 3", "Ana", "1990-03-04"),
+        ("Gone, line 2", "Bo", "1985-11-30"),
+    ]
+    assert [(each["entry"], each["code"]) for each in roster.problems] == [
+        ("Cover", "UNKNOWN_SHEET"),
+        ("Prices", "UNKNOWN_SHEET"),
+    ]
+
+
+@pytest.mark.parametrize(("number", "form"), [(0.7, "0%"), (0.7, "0.00%"), (70, '0"%"')])
+def test_percentages_of_a_spreadsheet_are_no_loads(number: float, form: str) -> None:
+    book, out = openpyxl.Workbook(), io.BytesIO()
+    assert book.active is not None
+    book.active.append(("Date", "Day", "Exercise", "Sets", "Reps", "Load"))
+    book.active.append((DAY, 1, "Squat", 3, 5, number))
+    book.active["F2"].number_format = form
+    book.save(out)
+    [day] = read_program(out, "kg").days
+    assert write_planned(day.exercises[0].sets, "kg") == "3x5 @70%"
+    assert problems(read(out.getvalue())) == [(1, "Day", "REPEATED_COLUMN"), (2, "load", "VALUE_LEFT_OUT")]
+
+
+async def test_problems_name_the_sheet_if_there_are_several(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    months = {
+        name: [SETS, (DAY, "Ana", "Squat", 5, 100), (DAY, "Ana", "Squat", None, None)] for name in ("May", "June")
+    }
+    job = await import_file(coach, workbook(**months), name="log.xlsx", customerId=ana["_id"])
+    assert [(each["entry"], each["code"]) for each in job["errors"]] == [
+        ("May, line 3", "NOT_A_SET"),
+        ("June, line 3", "NOT_A_SET"),
+    ]
+    again = await import_file(coach, workbook(**months), name="log.xlsx", customerId=ana["_id"])
+    assert {each["entry"] for each in again["errors"] if each["code"] == "ALREADY_THERE"} == {
+        "May, line 2",
+        "June, line 2",
+    }
+    clients = workbook(Active=[("Name", "ID"), ("Bo", 1)], Gone=[("Name", "ID"), ("Cy", 1)])
+    job = await import_file(coach, clients, name="clients.xlsx")
+    assert [(each["entry"], each["code"], each["message"]) for each in job["errors"]] == [
+        ("Gone, line 2", "DUPLICATE", "is the same as in Active, line 2")
+    ]
+    assert await coach.names() == ["Ana", "Bo"]
 
 
 async def test_a_workbook_with_a_cover_is_imported(coach: CoachClient) -> None:

@@ -74,16 +74,7 @@ class CustomerImport:
         for row in self._rows:
             if row.target is not None:
                 await self._require_client(row.target)
-        errors: list[JobError] = [
-            {
-                "entry": "line 1",
-                "line": 1,
-                "field": heading[:100],
-                "code": "UNKNOWN_COLUMN",
-                "message": "is not a known column and is left out",
-            }
-            for heading in self._roster.ignored
-        ]
+        errors = [cast("JobError", each) for each in self._roster.problems]
         questions = [_ORDER_OPEN] if self._roster.is_order_open else []
         open_rows = self._roster.open_rows
         if open_rows:

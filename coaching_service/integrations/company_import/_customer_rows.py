@@ -46,10 +46,10 @@ class CustomerRow:
 
     def report(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
         """Report a problem. `holder` is the client because of whom the row is left out."""
-        line = self.source.line
+        row = self.source.row
         problem: JobError = {
-            "entry": f"line {line}",
-            "line": line,
+            "entry": row.place,
+            "line": row.line,
             "field": field_path,
             "code": code,
             "message": message,
@@ -136,20 +136,20 @@ def _trainers(coaches: Sequence[Coach]) -> dict[str, ObjectId]:
 
 def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
     """Leave out clients who are in an earlier row; different external identifiers mean different clients."""
-    first_of_ids: dict[str, int] = {}
+    first_of_ids: dict[str, CustomerRow] = {}
     first_of: dict[Key, CustomerRow] = {}
     for row in rows:
         if row.details is None:
             continue
         if (external_id := row.details.get("externalId")) is not None:
-            line = first_of_ids.setdefault(external_id, row.source.line)
-            if line != row.source.line:
-                row.reject("externalId", "DUPLICATE", f"is the same as in line {line}")
+            first = first_of_ids.setdefault(external_id, row)
+            if first is not row:
+                row.reject("externalId", "DUPLICATE", f"is the same as in {first.source.row.place}")
                 continue
         first = first_of.setdefault(key_of(row.details), row)
         first_of.setdefault(name_key(row.details), row)
         if first is not row and not (external_id and first.details and first.details.get("externalId")):
-            row.reject(None, "DUPLICATE", f"is the same client as in line {first.source.line}")
+            row.reject(None, "DUPLICATE", f"is the same client as in {first.source.row.place}")
 
 
 def is_new(row: CustomerRow) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from coaching_service.core.text import normalize
+from coaching_service.integrations.history_files.values import is_made_date
 
 _WEEKDAYS = (
     ("monday", "mon", "lunes", "lun"),
@@ -34,7 +35,7 @@ def is_rest(text: str) -> bool:
 def is_possible(text: str) -> bool:
     """Return whether a text is not the number of a day behind the last one that a program can have."""
     found = _DAY.fullmatch(normalize(text.strip()))
-    return found is None or (len(found[1]) <= _DIGITS and int(found[1]) <= LAST_DAY)
+    return found is None or is_made_date(text) or (len(found[1]) <= _DIGITS and int(found[1]) <= LAST_DAY)
 
 
 def week_in(text: str) -> int | None:
@@ -80,6 +81,8 @@ class DayNumbers:
 
     def _within_week(self, text: str) -> tuple[int | None, str]:
         plain = text.strip()
+        if is_made_date(plain):
+            return None, ""
         if (found := _DAY.fullmatch(normalize(plain))) is not None and found[1].strip("0"):
             if not is_possible(plain):
                 raise UnknownDay

@@ -10,6 +10,7 @@ from coaching_service.integrations.history_files._dialects import DIALECTS, Dial
 from coaching_service.integrations.history_files._headings import Unit, read_heading, words_of
 from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.models import Problem, Question
+from coaching_service.integrations.history_files.tables import Table
 
 Columns = Mapping[str, Field | Literal[""]]
 
@@ -113,9 +114,7 @@ def sets_dialect() -> Dialect:
     return _SETS
 
 
-def find_unused(
-    dialect: Dialect, headings: Sequence[str], read: Sequence[str], columns: Columns, line: int
-) -> list[Problem]:
+def find_unused(dialect: Dialect, table: Table, read: Sequence[str], columns: Columns) -> list[Problem]:
     """Return a problem for each column that is not read, unless the caller said so, or has what an earlier one has.
 
     The same loads in another unit are no repetition. `read` are the headings as the dialect reads them.
@@ -124,25 +123,39 @@ def find_unused(
         return []
     first_of: dict[Field, tuple[int, Unit | None]] = {}
     problems: list[Problem] = []
-    for number, (heading, name) in enumerate(zip(headings, read, strict=True)):
-        place: tuple[str, int, str] = (f"line {line}", line, heading[:100])
+    for number, (heading, name) in enumerate(zip(table.headings, read, strict=True)):
         known = dialect.field_of(name)
         if known is None:
             is_meant = columns.get(heading) == "" or read_heading(name).words in dialect.columns
             if heading and not is_meant:
-                problems.append(_unknown(*place))
+                problems.append(unknown_column(table, heading))
             continue
         first, unit = first_of.setdefault(known[0], (number, known[1]))
         if first != number and unit == known[1]:
-            problems.append(_repeated(*place, headings[first][:50]))
+            problems.append(_repeated_column(table, heading, table.headings[first]))
     return problems
 
 
-def _unknown(entry: str, line: int, heading: str) -> Problem:
-    message = "is not a known column and is left out"
-    return {"entry": entry, "line": line, "field": heading, "code": "UNKNOWN_COLUMN", "message": message}
+def unknown_column(table: Table, heading: str) -> Problem:
+    """Return the problem of a column that is not read."""
+    return _of_column(table, heading, "UNKNOWN_COLUMN", "is not a known column and is left out")
 
 
-def _repeated(entry: str, line: int, heading: str, first: str) -> Problem:
-    message = f"has what the column {first} has: it is read only where that one is empty"
-    return {"entry": entry, "line": line, "field": heading, "code": "REPEATED_COLUMN", "message": message}
+def unknown_sheet(table: Table, kind: str) -> Problem:
+    """Return the problem of a sheet that is not read: it has no table of this kind."""
+    return {
+        "entry": table.name or table.place,
+        "line": table.line,
+        "field": table.name[:100] or None,
+        "code": "UNKNOWN_SHEET",
+        "message": f"is a sheet without a table of {kind} and is left out",
+    }
+
+
+def _repeated_column(table: Table, heading: str, first: str) -> Problem:
+    message = f"has what the column {first[:50]} has: it is read only where that one is empty"
+    return _of_column(table, heading, "REPEATED_COLUMN", message)
+
+
+def _of_column(table: Table, heading: str, code: str, message: str) -> Problem:
+    return {"entry": table.place, "line": table.line, "field": heading[:100], "code": code, "message": message}

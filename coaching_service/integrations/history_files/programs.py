@@ -33,6 +33,7 @@ from coaching_service.integrations.history_files.tables import (
     read_tables,
     text_of,
 )
+from coaching_service.integrations.history_files.values import is_made_date
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet
 
@@ -64,9 +65,9 @@ _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
 
 @dataclass
 class PlannedExercise:
-    """An exercise of a day: `superset` names its group, empty without one."""
+    """An exercise of a day, which a row begins: `superset` names its group, empty without one."""
 
-    line: int
+    row: Row
     name: str
     superset: str
     sets: list[PlannedSet] = field(default_factory=list)
@@ -153,7 +154,6 @@ class _Reader:
         self._current: PlannedDay | None = None
         self._is_day_unknown = False
         self._unsolved: list[Column] = []  # of the current row or one above, which the rows below continue
-        self._sheet = ""
 
     @property
     def has_exercises(self) -> bool:
@@ -167,7 +167,6 @@ class _Reader:
             return
         self._tables += 1
         self._unsolved = []
-        self._sheet = table.name if self._tables > 1 or self._sheet else ""
         week = week_in(table.name)
         if "week" not in columns and (week is not None or "day" in columns):
             self._numbers.begin_week(week or (self._tables if table.name else 1))
@@ -225,12 +224,10 @@ class _Reader:
         for exercise in (each for day in self.days.values() for each in day.exercises):
             if len("\n".join(dict.fromkeys(exercise.notes))) > _NOTE_LENGTH:
                 message = f"are cut: they have more than {_NOTE_LENGTH:,} characters"
-                line, code = exercise.line, "VALUE_LEFT_OUT"
-                entry = f"line {line}"
-                self.problems.append({"entry": entry, "line": line, "field": "notes", "code": code, "message": message})
+                self._report(exercise.row, "notes", message)
 
     def _begin_week(self, row: Row, text: str) -> None:
-        week = week_in(text) or week_in(f"week {text}")
+        week = None if is_made_date(text) else week_in(text) or week_in(f"week {text}")
         if week is None:
             self._report(row, "week", f"is not the number of a week: {text[:50]}")
         else:
@@ -275,7 +272,7 @@ class _Reader:
         current.is_rest = False
         if len(name) > _NAME_LENGTH:
             self._report(row, "exercise", f"is cut: it has more than {_NAME_LENGTH} characters")
-        exercise = PlannedExercise(row.line, " ".join(name.split())[:_NAME_LENGTH], superset)
+        exercise = PlannedExercise(row, " ".join(name.split())[:_NAME_LENGTH], superset)
         if label and not found and not label.isdigit():
             exercise.notes.append(label)
         current.exercises.append(exercise)
@@ -306,8 +303,7 @@ class _Reader:
             self._report(row, name, f"{message}. It is in the instructions: {text[:50]}")
 
     def _report(self, row: Row, name: str, message: str, *, code: str = "VALUE_LEFT_OUT") -> None:
-        entry = f"{self._sheet}, line {row.line}" if self._sheet else f"line {row.line}"
-        self.problems.append({"entry": entry, "line": row.line, "field": name, "code": code, "message": message})
+        self.problems.append({"entry": row.place, "line": row.line, "field": name, "code": code, "message": message})
 
 
 def _cells_of(

@@ -18,6 +18,8 @@ from coaching_service.integrations.history_files._headings import (
     words_of,
 )
 from coaching_service.integrations.history_files._vocabulary import CLIENT_NAMES, EMAILS, FIRST_NAMES, LAST_NAMES
+from coaching_service.integrations.history_files.columns import unknown_column, unknown_sheet
+from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.tables import (
     UNSOLVED,
     Cell,
@@ -42,7 +44,7 @@ Column = Literal[
     "status",
     "notes",
     "goal",
-    "trainer",
+    "assignedTo",
 ]
 
 # Words of headings, normalized.
@@ -59,7 +61,7 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "status": ("status", "client status", "estado"),
     "notes": ("notes", "note", "injuries", "comments", "notas", "nota"),
     "goal": ("goal", "goals", "objetivo", "objetivos"),
-    "trainer": ("trainer", "coach", "coach email", "trainer email", "coach name", "entrenador"),
+    "assignedTo": ("trainer", "coach", "coach email", "trainer email", "coach name", "entrenador"),
 }
 _COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
 # Several columns may have these: their cells are joined.
@@ -107,7 +109,7 @@ class RosterRow:
         surplus: How many more cells the row has than there are headings.
     """
 
-    line: int
+    row: Row
     details: RosterDetails
     notes: list[str] = field(default_factory=list)
     trainer: str = ""
@@ -128,7 +130,7 @@ class Roster:
 
     Attributes:
         rows: The clients.
-        ignored: Headings that are not read.
+        problems: The columns and sheets that are not read.
         date_order: The order of its dates, if the file or the caller decides it.
         is_order_open: Whether dates are left out because nothing decides it.
         open_rows: How many rows could not be read because no column has names.
@@ -136,11 +138,20 @@ class Roster:
     """
 
     rows: list[RosterRow]
-    ignored: list[str]
+    problems: list[Problem]
     date_order: DateOrder | None
     is_order_open: bool
     open_rows: int = 0
     name_options: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Clients:
+    """A table of clients with what its columns have."""
+
+    table: Table
+    known: list[Column | None]
+    rows: list[Row]
 
 
 def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None = None) -> Column | None:
@@ -164,23 +175,29 @@ def read_roster(
     *,
     asks_for_names: bool = False,
 ) -> Roster:
-    """Return the clients of the first table with their names.
+    """Return the clients of the first table with their names, and of the others with the same columns.
 
     `asks_for_names`: without a column with names, return the headings that may have them. Raises UnreadableTable.
     """
     file.seek(0)
     refused: UnreadableTable | None = None
     nameless: list[Roster] = []
+    read: list[_Clients] = []
+    left_out: list[Problem] = []
     for table in read_tables(file, lambda cells: count_headings(cells, columns)):
         known = [column_of(heading, columns) for heading in table.headings]
         if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
             refused = refused or _refused(table, "exercises, not clients")
-        elif {"name", "fullName"} & {*known}:
-            return _read(table, known, date_order)
+        elif {"name", "fullName"} & {*known} and (not read or {*known, None} == {*read[0].known, None}):
+            read.append(_read(table, known, room=MAX_CLIENTS - sum(len(each.rows) for each in read)))
+            continue
         elif asks_for_names:
             nameless.append(_without_names(table, known))
         else:
             refused = refused or _refused(table, "no column with names of clients")
+        left_out.append(unknown_sheet(table, "clients with the same columns"))
+    if read:
+        return _roster_of(read, date_order, left_out)
     if nameless:
         return max(nameless, key=lambda roster: len(roster.name_options))
     raise refused or UnreadableTable("has no rows")
@@ -207,34 +224,45 @@ def join_groups(groups: Iterable[str]) -> str:
     return "; ".join(quoted)
 
 
-def _read(table: Table, known: list[Column | None], date_order: DateOrder | None) -> Roster:
+def _read(table: Table, known: list[Column | None], *, room: int) -> _Clients:
     repeated = [column for column, n in Counter(known).items() if column and n > 1 and column not in JOINED]
     if repeated:
         raise UnreadableTable(f"has several columns for: {', '.join(repeated)}")
-    rows = list(itertools.islice(table.rows, MAX_CLIENTS + 1))
-    if len(rows) > MAX_CLIENTS:
+    rows = list(itertools.islice(table.rows, room + 1))
+    if len(rows) > room:
         raise UnreadableTable(f"has more than {MAX_CLIENTS:,} rows: divide it into several files", rows[-1].line)
-    order = date_order or _decided_order(table, rows, known)
-    read = [_row_of(row, known, order) for row in rows]
+    return _Clients(table, known, rows)
+
+
+def _roster_of(tables: Sequence[_Clients], date_order: DateOrder | None, left_out: list[Problem]) -> Roster:
+    order = date_order or _decided_order(tables)
+    read = [_row_of(row, each.known, order) for each in tables for row in each.rows]
     is_open = any(each["code"] == "DATE_ORDER" for row in read for each in row.left_out)
-    ignored = [heading for heading, column in zip(table.headings, known, strict=True) if heading and column is None]
-    return Roster(read, ignored, order, is_open)
+    ignored = [
+        unknown_column(each.table, heading)
+        for each in tables
+        for heading, column in zip(each.table.headings, each.known, strict=True)
+        if heading and column is None
+    ]
+    return Roster(read, [*ignored, *left_out], order, is_open)
 
 
-def _decided_order(table: Table, rows: Sequence[Row], known: Sequence[Column | None]) -> DateOrder | None:
+def _decided_order(tables: Sequence[_Clients]) -> DateOrder | None:
     """Return the one order in which all dates of a roster can be read, else the one that their heading says.
 
     None if both are possible, or none.
     """
-    if "birthday" not in known:
-        return None
-    place = known.index("birthday")
-    pattern = read_heading(table.headings[place]).date_order
+    pattern: DateOrder | None = None
     orders: set[DateOrder] = {"dmy", "mdy"}
-    for row in rows:
-        cell = row.cells[place] if place < len(row.cells) else None
-        if isinstance(cell, str) and values.depends_on_order(cell, pattern):
-            orders &= values.possible_orders(cell)
+    for each in tables:
+        if "birthday" not in each.known:
+            continue
+        place = each.known.index("birthday")
+        pattern = pattern or read_heading(each.table.headings[place]).date_order
+        for row in each.rows:
+            cell = row.cells[place] if place < len(row.cells) else None
+            if isinstance(cell, str) and values.depends_on_order(cell, pattern):
+                orders &= values.possible_orders(cell)
     return next(iter(orders)) if len(orders) == 1 else pattern
 
 
@@ -246,7 +274,7 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
             joined[column].append(str(cell).strip())
         elif column is not None and cell is not None:
             cells[column] = cell
-    read = RosterRow(row.line, _names_of(cells))
+    read = RosterRow(row, _names_of(cells))
     for name in ("email", "phone", "timezone", "externalId"):
         if text := _text(cells, name):
             read.details[name] = text
@@ -254,7 +282,7 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
         read.details["groups"] = list(dict.fromkeys(groups))
     read.surplus = max(0, len(row.cells) - len(known))
     read.notes = joined["notes"] + ([f"Goal: {goal}"] if (goal := _text(cells, "goal")) else [])
-    read.trainer = _text(cells, "trainer")
+    read.trainer = _text(cells, "assignedTo")
     read.left_out += [
         {"field": column, "code": "VALUE_LEFT_OUT", "message": UNSOLVED}
         for number in row.unsolved

@@ -24,6 +24,7 @@ from coaching_service.integrations.history_files.columns import (
     is_near,
     renamed,
     sets_dialect,
+    unknown_sheet,
 )
 from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, RowReader
@@ -81,7 +82,7 @@ class SetFile:
             for table in read_tables(self.file, self._count_headings):
                 layout = self._layout_of(table, takes_any=takes_any)
                 if layout is None:
-                    self.left_out.append(_left_out(table))
+                    self.left_out.append(unknown_sheet(table, "sets"))
                     continue
                 self.dialect = self.dialect or layout.dialect
                 self.missing = self.missing or layout.missing
@@ -123,7 +124,7 @@ class SetFile:
         read, questions = interpret(dialect, headings, sample)
         self.name_heading = self.name_heading or find_names(dialect, headings, read)
         missing = find_missing(dialect, table.headings, read)
-        unused = find_unused(dialect, table.headings, read, self.answers.columns, table.line)
+        unused = find_unused(dialect, table, read, self.answers.columns)
         problems = unused if missing is None else []  # one of them has what is missing
         return _Layout(dialect, read, itertools.chain(sample, table.rows), missing, problems, questions)
 
@@ -141,13 +142,3 @@ def _unknown_format(headings: Sequence[str]) -> UnknownFormat:
         f"has headings that fit no format: {', '.join(filter(None, headings))[:300]}. The nearest is "
         f"{near.format}, which needs: {', '.join(lacking)}"
     )
-
-
-def _left_out(table: Table) -> Problem:
-    return {
-        "entry": table.name or f"line {table.line}",
-        "line": table.line,
-        "field": table.name[:100] or None,
-        "code": "UNKNOWN_SHEET",
-        "message": "is a sheet without a table of sets and is left out",
-    }

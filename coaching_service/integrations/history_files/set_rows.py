@@ -31,10 +31,12 @@ _MOST = {
     "load": 10_000.0,
     "meters": 1_000_000.0,
     "seconds": 86_400.0,
+    "duration": 86_400.0,
     "rpe": 10.0,
     "rir": 20.0,
     "sets": 1_000.0,
 }
+_LEAST = {"rpe": 1.0}
 _MOST_SETS_OF_A_ROW = 50
 _NEEDED: tuple[Field, ...] = ("date", "exercise", *CLIENT_FIELDS)  # for a row to be stored where it belongs
 # How many characters of a text are stored.
@@ -67,11 +69,13 @@ class Answers:
 class SetRow:
     """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters.
 
-    `row` is the number of its row among the data rows of the file, from 1. `customer_id` is empty without one.
+    `row` is the number of its row among the data rows of the file, from 1. `customer_id` is empty without one, and
+    `sheet` if the file has one table only.
     """
 
     row: int
     line: int
+    sheet: str
     customer: str
     customer_id: str
     day: date
@@ -171,8 +175,8 @@ class RowReader:
         return can_be_read
 
     def _report(self, name: str | None, code: str, message: str) -> None:
-        line = self._row.line
-        problem: Problem = {"entry": f"line {line}", "line": line, "field": name, "code": code, "message": message}
+        place, line = self._row.place, self._row.line
+        problem: Problem = {"entry": place, "line": line, "field": name, "code": code, "message": message}
         if problem not in self._problems:
             self._problems.append(problem)
 
@@ -194,6 +198,7 @@ class RowReader:
         row = SetRow(
             row=self._row_number,
             line=self._row.line,
+            sheet=self._row.sheet,
             customer=_client_of(cells),
             customer_id=_text(cells, "customerId") or _text(cells, "customerEmail"),
             day=moment.day,
@@ -355,7 +360,7 @@ class RowReader:
             return None
         if amount is None or (amount == 0 and not keeps_zero):
             return None
-        if not 0 <= amount <= _MOST.get(name, math.inf):
+        if not _LEAST.get(name, 0.0) <= amount <= _MOST.get(name, math.inf):
             self._report(name, "VALUE_LEFT_OUT", "is out of range")
             return None
         return amount

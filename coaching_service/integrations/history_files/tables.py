@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from coaching_service.core.csv_rows import restore
 from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, lacks_results, require_safe
 
 if TYPE_CHECKING:
+    from openpyxl.cell import Cell as SheetCell
+    from openpyxl.cell import MergedCell
     from openpyxl.workbook import Workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from openpyxl.worksheet.worksheet import Worksheet
@@ -34,6 +37,7 @@ _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
 _WORK_SECONDS = 0.001  # without a rest
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
+_QUOTED = re.compile(r'"[^"]*"|\\.')  # parts of the format of a number that do not change it
 _DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -50,22 +54,33 @@ class UnreadableTable(Exception):
 class Row:
     """A row of a table that is not empty; `line` counts the lines of the file, or the rows of the sheet, from 1.
 
-    `unsolved` are the numbers of its cells with formulas that were stored without a result, from 0.
+    `unsolved` are the numbers of its cells with formulas that were stored without a result, from 0. `sheet` is the name
+    of its sheet, empty if the file has no other.
     """
 
     line: int
     cells: tuple[Cell, ...]
     unsolved: tuple[int, ...] = ()
+    sheet: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words."""
+        return place_of(self.sheet, self.line)
 
 
 @dataclass(frozen=True)
 class Table:
-    """A sheet of a workbook, or the whole of a CSV file: its headings, in a line, and the rows below them."""
+    """A sheet of a workbook, or the whole of a CSV file: its headings, in a line, and the rows below them.
+
+    `place` is where the headings are, in words.
+    """
 
     name: str
     headings: tuple[str, ...]
     rows: Iterator[Row]
     line: int
+    place: str
 
 
 def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Table]:
@@ -95,7 +110,7 @@ def _with_headings(
     if len(headings) > MAX_COLUMNS:
         raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
     below = _with_rests(_limited(itertools.chain(first[best + 1 :], rows), numbers))
-    return Table(name, headings, below, first[best].line)
+    return Table(name, headings, below, first[best].line, first[best].place)
 
 
 def _limited(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:
@@ -205,10 +220,20 @@ class _Lines:
         return line
 
 
+def place_of(sheet: str, line: int) -> str:
+    """Return in words where a line is; `sheet` is empty if the file has one table only."""
+    return f"{sheet}, line {line}" if sheet else f"line {line}"
+
+
 def text_of(cell: Cell) -> str:
-    """Return a cell as text: whole numbers without a decimal point, and an empty text for no value."""
+    """Return a cell as text: whole numbers without a decimal point, dates without a time that is midnight.
+
+    The text of no value is empty.
+    """
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
+    if isinstance(cell, datetime) and cell.time() == time():
+        cell = cell.date()
     return "" if cell is None else str(cell).strip()
 
 
@@ -233,10 +258,11 @@ def _read_workbook(file: IO[bytes]) -> Iterator[tuple[str, Iterator[Row]]]:
     except Exception as error:  # of any type: a part of the archive is not as the library expects it
         raise UnreadableTable(_DAMAGED) from error
     with opened:
-        for number, sheet in enumerate(workbook.worksheets):
-            if sheet.sheet_state == "visible":
-                other = None if formulas is None else cast("Worksheet", formulas.worksheets[number])
-                yield str(sheet.title), _rows_of_sheet(cast("Worksheet", sheet), other)
+        visible = [(number, each) for number, each in enumerate(workbook.worksheets) if each.sheet_state == "visible"]
+        for number, sheet in visible:
+            other = None if formulas is None else cast("Worksheet", formulas.worksheets[number])
+            name = str(sheet.title)
+            yield name, _rows_of_sheet(cast("Worksheet", sheet), other, name if len(visible) > 1 else "")
 
 
 def _open_workbook(file: IO[bytes], stack: ExitStack, *, has_results: bool) -> Workbook:
@@ -248,7 +274,7 @@ def _open_workbook(file: IO[bytes], stack: ExitStack, *, has_results: bool) -> W
     return workbook
 
 
-def _rows_of_sheet(sheet: Worksheet, formulas: Worksheet | None) -> Iterator[Row]:
+def _rows_of_sheet(sheet: Worksheet, formulas: Worksheet | None, name: str) -> Iterator[Row]:
     for line, (values, unsolved) in enumerate(_values_of_sheet(sheet, formulas), start=1):
         if line > _MAX_SHEET_ROWS:
             raise UnreadableTable(_DAMAGED, line)
@@ -256,7 +282,7 @@ def _rows_of_sheet(sheet: Worksheet, formulas: Worksheet | None) -> Iterator[Row
         while cells and cells[-1] is None:
             cells = cells[:-1]
         if cells or unsolved:
-            yield Row(line, cells, unsolved)
+            yield Row(line, cells, unsolved, name)
 
 
 def _values_of_sheet(
@@ -269,8 +295,8 @@ def _values_of_sheet(
     try:
         cast("ReadOnlyWorksheet", sheet).reset_dimensions()
         if formulas is None:
-            for values in sheet.iter_rows(values_only=True):
-                yield values, ()
+            for cells in sheet.iter_rows():
+                yield [_value_of(cell) for cell in cells], ()
             return
         cast("ReadOnlyWorksheet", formulas).reset_dimensions()
         for cells, written in zip(sheet.iter_rows(), formulas.iter_rows(values_only=True), strict=True):
@@ -279,6 +305,15 @@ def _values_of_sheet(
                 for number, (cell, formula) in enumerate(zip(cells, written, strict=True))
                 if cell.value is None and formula is not None and cell.data_type != _EMPTY_RESULT
             )
-            yield [cell.value for cell in cells], tuple(unsolved)
+            yield [_value_of(cell) for cell in cells], tuple(unsolved)
     except Exception as error:  # of any type, as when the workbook is opened
         raise UnreadableTable(_DAMAGED) from error
+
+
+def _value_of(cell: SheetCell | MergedCell) -> object:
+    """Return the value of a cell; a number that is shown as a percentage is a text such as `70%`."""
+    value = cell.value
+    if isinstance(value, int | float) and not isinstance(value, bool) and "%" in cell.number_format:
+        factor = 100 if "%" in _QUOTED.sub("", cell.number_format) else 1
+        return f"{value * factor:.10g}%"
+    return value

@@ -16,6 +16,7 @@ from coaching_service.integrations.history_files.sessions import Session, group_
 from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, FileClient
+from coaching_service.integrations.history_files.tables import place_of
 from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
 
 # The formats in whose files the rows of different sessions may be mixed.
@@ -61,7 +62,8 @@ class FileContent:
 
 def problem(row: SetRow, name: str | None, code: str, message: str) -> Problem:
     """Return a problem of a row."""
-    return {"entry": f"line {row.line}", "line": row.line, "field": name, "code": code, "message": message}
+    place = place_of(row.sheet, row.line)
+    return {"entry": place, "line": row.line, "field": name, "code": code, "message": message}
 
 
 def read_content(
