@@ -142,6 +142,19 @@ def test_a_number_without_end_is_reported() -> None:
     assert problems(content) == [("sets", "VALUE_LEFT_OUT")]
 
 
+def test_an_effort_below_one_is_reported_and_0_is_none() -> None:
+    content = "Date,Exercise,Reps,RPE\n2025-01-06,Squat,5,0.5\n2025-01-06,Squat,5,0\n2025-01-06,Squat,5,1\n"
+    assert [each.rpe for each in sets(content)] == [None, None, 1]
+    assert problems(content) == [("rpe", "VALUE_LEFT_OUT")]
+
+
+@pytest.mark.parametrize(("duration", "minutes"), [("24h", 1_440), ("75h 3m", None), ("-5", None)])
+def test_a_duration_of_more_than_a_day_is_reported(duration: str, minutes: float | None) -> None:
+    content = f"Date,Exercise,Reps,Duration\n2025-01-06,Squat,5,{duration}\n"
+    assert [each.minutes for each in sets(content)] == [minutes]
+    assert problems(content) == ([] if minutes else [("duration", "VALUE_LEFT_OUT")])
+
+
 async def test_days_that_are_still_to_come_are_reported(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", timezone="Pacific/Kiritimati")
     today = local_date(datetime.now(UTC), "Pacific/Kiritimati")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import date, time
+from datetime import date, datetime, time
 from typing import Any
 
 import aiohttp
@@ -133,6 +133,30 @@ def test_what_spreadsheets_make_of_repetitions_percentages_and_times() -> None:
         "Squat: 3x8-10 @70% rest 90s tempo 3110",
         "Squat: 3x8-10 @72.5% rest 120s tempo 3-1-1-0",
     ]
+
+
+def test_a_tempo_that_a_spreadsheet_has_made_a_date_is_reported() -> None:
+    headings = ["Exercise", "Sets", "Reps", "Tempo"]
+    cell = read_workbook(("Plan", [headings, ["Squat", 3, 5, datetime(2001, 3, 1)]]))  # noqa: DTZ001 - as in a cell
+    for sheet in (cell, read("Exercise,Sets,Reps,Tempo\nSquat,3,5,01/03/2001\n")):
+        assert texts(sheet)[0][2] == ["Squat: 3x5"]
+        assert [(each["field"], each["code"]) for each in sheet.problems] == [("tempo", "VALUE_LEFT_OUT")]
+
+
+def test_dates_of_days_are_names_and_dates_of_weeks_are_reported() -> None:
+    text = "Day,Exercise,Reps\n2026-01-05,Squat,5\n12-01-2026,Row,5\n5.2.2026,Dip,5\n"
+    names = [(1, "2026-01-05"), (2, "12-01-2026"), (3, "5.2.2026")]
+    assert [(day.day, day.name) for day in read(text).days] == names
+    rows: list[list[Any]] = [
+        ["Day", "Exercise", "Reps"],
+        [datetime(2026, 1, 5), "Squat", 5],  # noqa: DTZ001 - as in a cell
+        [date(2026, 1, 7), "Row", 5],
+    ]
+    assert [(day.day, day.name) for day in read_workbook(("Plan", rows)).days] == [(1, "2026-01-05"), (2, "2026-01-07")]
+    assert [day.day for day in read_workbook(("2026-01-05", [["Exercise", "Reps"], ["Squat", 5]])).days] == [1]
+    sheet = read("Week,Day,Exercise,Reps\n05/01/2026,1,Squat,5\n12/01/2026,2,Row,5\n")
+    assert [day.day for day in sheet.days] == [1, 2]
+    assert [(each["field"], each["code"]) for each in sheet.problems] == [("week", "VALUE_LEFT_OUT")] * 2
 
 
 @pytest.mark.parametrize(
@@ -319,6 +343,9 @@ def test_days_that_no_program_has_are_problems() -> None:
         ({"Load": "60", "%": "70"}, "Squat: 3x5 @60kg", ["percent"]),
         ({"Load": "RPE 8", "RPE": "9"}, "Squat: 3x5 RPE8", ["rpe"]),
         ({"Load": "70%", "%": "70"}, "Squat: 3x5 @70%", []),
+        ({"%": "0.7"}, "Squat: 3x5 @70%", []),
+        ({"%": "0,725"}, "Squat: 3x5 @72.5%", []),
+        ({"%": "1.2.3"}, "Squat: 3x5", ["percent"]),
         ({"Sets": "3x5 @60kg", "Load": "65", "Reps": "5"}, "Squat: 3x5 @60kg", ["load"]),
         ({"Sets": "3x5 @60kg", "Load": "60 kg", "Reps": ""}, "Squat: 3x5 @60kg", []),
         ({"Sets": "3x5", "%": "70", "Reps": "8"}, "Squat: 3x5 @70%", ["reps"]),

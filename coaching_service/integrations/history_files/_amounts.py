@@ -36,7 +36,7 @@ def expand(cells: Mapping[Field, tuple[Cell, Unit | None]]) -> Iterator[dict[Fie
 def read_repetitions(cell: Cell) -> float | None:
     """Return a number of repetitions. Raises InvalidValue for a time, distance, load and date."""
     if isinstance(cell, str) and values.is_made_date(cell):
-        raise InvalidValue("is a date, as a spreadsheet has made it of numbers")
+        raise InvalidValue(values.MADE_DATE)
     quantity = values.read_quantity(cell)
     is_other = quantity is not None and quantity.unit and (_column_of(cell) != "reps" or _is_load(quantity.unit))
     if is_other:

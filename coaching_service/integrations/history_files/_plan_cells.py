@@ -107,7 +107,7 @@ def _sets_of_columns(cells: PlanCells, load_unit: str, read: ReadSets) -> list[P
     count = _read_count(cells, read)
     cell = cells.get("reps", (None, None))[0]
     if isinstance(cell, str) and values.is_made_date(cell):
-        read.left_out["reps"] = "is a date, as a spreadsheet has made it of numbers"
+        read.left_out["reps"] = values.MADE_DATE
         cell = None
     reps = _reps_of(cell)
     groups = [f"1x{each}" for each in re.split(r"\s*[,;/]\s*", reps)] if _LIST.fullmatch(reps) else None
@@ -209,12 +209,12 @@ def _load_of_column(cells: PlanCells, load_unit: str, read: ReadSets) -> str | N
 
 
 def _percent_text(cell: Cell, read: ReadSets) -> str | None:
-    if isinstance(cell, int | float) and not isinstance(cell, bool):
-        return f"{cell * 100 if 0 < cell <= 1.5 else cell:.6g}%" if cell else None  # a cell of 70% has 0.7
-    text = text_of(cell)
-    if not text:
+    if not (text := text_of(cell)):
         return None
-    found = _PERCENT.fullmatch(text if "%" in text else f"{text}%")
+    with suppress(InvalidValue):
+        if values.is_plain_number(cell) and (number := values.read_number(cell)) is not None:
+            return f"{number * 100 if 0 < number <= 1.5 else number:.6g}%" if number else None  # 0.7 is 70%
+    found = _PERCENT.fullmatch(text)
     if found is None:
         read.left_out["percent"] = "is no percentage (70%)"
         return None
@@ -254,6 +254,8 @@ def _read_rest(cell: Cell, unit: Unit | None) -> float | None:
 
 def _read_tempo(cell: Cell, _: Unit | None) -> str | None:
     text = text_of(cell)
+    if values.is_made_date(text):
+        raise InvalidValue(values.MADE_DATE)
     if len(text) > _LONGEST_TEMPO:
         raise InvalidValue(f"must not be longer than {_LONGEST_TEMPO} characters")
     return text or None

@@ -55,6 +55,7 @@ _DAY_AND_MONTH = re.compile(r"\d{1,2}[-/](?P<after>[^\W\d]+)\.?|(?P<before>[^\W\
 _SERIAL_DATES = (10_000, 80_000)  # 1927 to 2119, in days of Excel
 _SERIAL_DATE = re.compile(r"\d{5}(?:[.,]\d+)?")
 _LAST_SHORT_YEAR = 29  # as spreadsheets read them: 29 is 2029, and 30 is 1930
+MADE_DATE = "is a date, as a spreadsheet has made it of numbers"
 
 
 class InvalidValue(ValueError):

@@ -27,7 +27,6 @@ from coaching_service.training.workouts.sets.models import CustomerSet
 
 UNTITLED = "Workout"
 _MAX_SETS = 200  # of an item, as in a log
-_MAX_MINUTES = 1_440
 _NOON = time(12)
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 # Exercise, repetitions, load, meters, seconds.
@@ -76,7 +75,7 @@ def done_sessions(session: Session, target: Target) -> list[DoneSession]:
             "name": name,
             "date": str(session.day),
             "startTime": session.clock,
-            "durationMinutes": None if minutes is None else min(minutes, _MAX_MINUTES),
+            "durationMinutes": minutes,
             "comment": clean_text(session.notes),
             "exercises": exercises[first : first + MAX_ITEMS],
             "completedAt": (start.astimezone(UTC) + timedelta(minutes=minutes or 0)).replace(tzinfo=None),
@@ -109,7 +108,7 @@ def _customer_set(index: int, row: SetRow, target: Target) -> CustomerSet:
         "load": target.load_of(row),
         "seconds": row.seconds,
         "meters": row.meters,
-        "rpe": row.rpe if row.rpe is None or row.rpe >= 1 else None,
+        "rpe": row.rpe,
         "rir": row.rir,
         "isWarmup": row.kind == "warmup",
         "setKind": "normal" if row.kind == "warmup" else row.kind,
