@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from email.errors import MessageError
+from email.headerregistry import Address
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
@@ -36,6 +38,16 @@ def _split(value: object) -> object:
 
 def _without_trailing_slashes(origins: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(origin.rstrip("/") for origin in origins)
+
+
+def _validate_sender(sender: str) -> str:
+    """Return a sender whose name has the quotes it needs: `Gym, Inc <us@example.com>` would be two addresses."""
+    name, _, address = sender.rpartition("<")
+    try:
+        parsed = Address(name.strip(), addr_spec=address.rstrip(">"))
+    except (ValueError, MessageError):
+        raise PydanticCustomError("sender", "must be an e-mail address") from None
+    return str(parsed) if name and not name.startswith('"') else sender
 
 
 def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
@@ -280,7 +292,9 @@ class DeclaredSettings(BaseSettings):
     )
     smtp_username: str | None = Field(default=None, description="User name at the mail server.")
     smtp_password: str | None = Field(default=None, repr=False, description="Password at the mail server.")
-    mail_from: Annotated[str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address")] = Field(
+    mail_from: Annotated[
+        str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address"), AfterValidator(_validate_sender)
+    ] = Field(
         default="coaching@localhost",
         description="Sender of the service's mail. Without a name, as in `us@example.com`, it gets the company's.",
     )

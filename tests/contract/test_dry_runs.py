@@ -86,6 +86,17 @@ async def test_false_is_refused_too(coach: CoachClient) -> None:
     assert error["errors"][0]["field"] == "dryRun"
 
 
+@pytest.mark.parametrize(
+    "content_type", ["application/octet-stream", "text/plain", "application/x-www-form-urlencoded"]
+)
+async def test_it_is_refused_in_a_body_of_another_content_type(coach: CoachClient, content_type: str) -> None:
+    """An operation that takes no body does not look at the content type of one."""
+    path = f"/coach/customers/{(await coach.create_customer())['_id']}"
+    for sent in (b'{"dryRun": true}', b"dryRun=true"):
+        (await coach.send("DELETE", path, data=sent, headers={"Content-Type": content_type})).refused(400, "dryRun")
+    (await coach.get(path)).ok()
+
+
 async def test_it_is_refused_in_the_query_of_a_write(coach: CoachClient) -> None:
     customer = await coach.create_customer()
     (await coach.send("DELETE", f"/coach/customers/{customer['_id']}?dryRun=true")).refused(400, "dryRun")

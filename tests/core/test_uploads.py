@@ -89,6 +89,13 @@ async def test_instant_is_converted_to_the_local_date_of_the_client(
     assert (await add(coach, ana, None, "1", moment)).ok(201)["createdAt"] == date
 
 
+@pytest.mark.parametrize(("others", "status"), [(18, 201), (19, 400)])
+async def test_a_body_has_at_most_twenty_parts(coach: CoachClient, ana: str, others: int, status: int) -> None:
+    texts = {"createdAt": "2026-03-02", "imageSideIndex": "1", **{f"other{n}": "text" for n in range(others)}}
+    reply = await coach.send("POST", f"{ana}/progress-photos", data=form(None, **texts))
+    assert (reply.status, reply.json.get("code")) == (status, None if status == 201 else "TOO_MANY_PARTS")
+
+
 async def test_photo_record_can_be_created_without_a_file(coach: CoachClient, ana: str) -> None:
     """Contract 4: progress photo creation and profile photo update accept a request without a new file."""
     record = (await add(coach, ana, None)).ok(201)

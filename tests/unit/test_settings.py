@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from email.message import EmailMessage
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +91,32 @@ def test_bucket_needs_a_public_key(monkeypatch: pytest.MonkeyPatch) -> None:
             patch.setenv(name, text)
             with pytest.raises(SettingsError, match=f"{name} is invalid"):
                 Settings.from_environment()
+
+
+@pytest.mark.parametrize(
+    ("text", "sender"),
+    [
+        ("Gym, Inc <us@gym.example>", '"Gym, Inc" <us@gym.example>'),
+        ('"Gym, Inc" <us@gym.example>', '"Gym, Inc" <us@gym.example>'),
+        ("Gym: the app <us@gym.example>", '"Gym: the app" <us@gym.example>'),
+        ("Café <us@gym.example>", "Café <us@gym.example>"),
+        ("us@gym.example", "us@gym.example"),
+    ],
+)
+def test_sender_is_one_address_with_its_name(text: str, sender: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MAIL_FROM", text)
+    mail = EmailMessage()
+    mail["From"] = Settings.from_environment().mail_from
+    assert Settings.from_environment().mail_from == sender
+    assert [each.addr_spec for each in mail["From"].addresses] == ["us@gym.example"]
+    assert parseaddr(sender)[1] == "us@gym.example"
+
+
+def test_sender_that_is_several_addresses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text in ("us,them@gym.example", "Gym <us,them@gym.example>"):
+        monkeypatch.setenv("MAIL_FROM", text)
+        with pytest.raises(SettingsError, match="MAIL_FROM is invalid: must be an e-mail address"):
+            Settings.from_environment()
 
 
 def test_empty_variables_count_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:

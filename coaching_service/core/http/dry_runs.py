@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-import orjson
 from aiohttp import web
 
 from coaching_service.core.database.context import Context
@@ -21,16 +20,17 @@ DRY_RUN = "dryRun"
 
 
 async def reject_dry_run(route: Route, request: web.Request, limit: int) -> None:
-    """Raise InvalidFields if the query of an operation that writes has `dryRun`, or a body that it does not read.
+    """Raise InvalidFields if the query of a write, or a body that it does not read, has `dryRun`.
 
-    `limit`: bytes of the body. Bodies that it reads are checked by `reject_in_body`.
+    `limit`: bytes of the body, which may be of any content type. Bodies that it reads are checked by `reject_in_body`.
     """
     if route.method == "GET":
         return
     if DRY_RUN in request.query:
         raise _not_supported("is a field of the body, where it is supported")
-    if route.body is None and route.multipart is None and request.content_type == "application/json":
-        reject_in_body(route, _decode(await read_bytes(request, limit)))
+    is_read = route.body is not None or route.multipart is not None
+    if not is_read and request.body_exists and DRY_RUN.encode() in await read_bytes(request, limit):
+        raise _not_supported("is not supported by this operation")
 
 
 def reject_in_body(route: Route, names: Any) -> None:
@@ -79,13 +79,6 @@ def _without_identifiers(value: Any, created: Collection[ObjectId]) -> Any:
         if "items" in value:
             result["items"] = [{**item, "_id": None} for item in result["items"]]
     return result
-
-
-def _decode(raw: bytes) -> Any:
-    try:
-        return orjson.loads(raw) if b"dryRun" in raw else None
-    except orjson.JSONDecodeError:
-        return None
 
 
 def _not_supported(message: str) -> InvalidFields:

@@ -151,11 +151,11 @@ async def _read_parts(
 ) -> None:
     """Read the files and the text fields into `upload`."""
     names: set[str] = set()
-    other_bytes = 0
-    for _ in range(_MAX_PARTS):
-        part = await reader.next()
-        if part is None:
-            return
+    count = other_bytes = 0
+    while (part := await reader.next()) is not None:
+        count += 1
+        if count > _MAX_PARTS:
+            raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
         if not isinstance(part, BodyPartReader) or not _is_unencoded(part):
             raise BadRequest("The parts of the body must not be nested or encoded", code="MALFORMED_MULTIPART")
         if (name := part.name) is None:
@@ -174,7 +174,6 @@ async def _read_parts(
         else:
             upload.other_names.append(name)
             other_bytes += await _copy(part, _MAX_OTHER_BYTES - other_bytes, "The other parts")
-    raise BadRequest(f"The body must not have more than {_MAX_PARTS} parts", code="TOO_MANY_PARTS")
 
 
 def _is_unencoded(part: BodyPartReader) -> bool:
