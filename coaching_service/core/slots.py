@@ -7,7 +7,8 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from coaching_service.core.errors import Unavailable
@@ -91,17 +92,28 @@ class RequestSlots:
         """Return how long a request may still wait that has waited for `waited` seconds; None: without a limit."""
         return None if self._seconds == math.inf else self._seconds - waited
 
-    def holding(self, company: Hashable, waited: float = 0.0) -> _Holding:
-        """Return the context to hold a slot in; the arguments are the same as of `acquire`."""
-        return _Holding(self, company, waited)
+    @asynccontextmanager
+    async def holding(self, company: Hashable) -> AsyncIterator[None]:
+        """Hold a slot while the context is open; raises the same as `acquire`."""
+        await self.acquire(company)
+        try:
+            yield
+        finally:
+            self.release(company)
 
-    def paced(self, company: Hashable, least_rest: float = _MIN_REST_SECONDS) -> _Paced:
-        """Return the context to do a piece of work in that uses much CPU or disk.
+    @asynccontextmanager
+    async def paced(self, company: Hashable, least_rest: float = _MIN_REST_SECONDS) -> AsyncIterator[None]:
+        """Hold a slot while the context is open, for a piece of work that uses much CPU or disk.
 
         While other companies are active, the company then rests: the slot counts as held by it for twice as long as the
         piece took, at least `least_rest` seconds, and other companies can use it at once.
         """
-        return _Paced(self, company, least_rest)
+        await self.acquire(company)
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._release_to_rest(company, max(_REST * (time.monotonic() - began), least_rest))
 
     async def acquire(self, company: Hashable, waited: float = 0.0) -> None:
         """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
@@ -123,7 +135,7 @@ class RequestSlots:
         self._free += 1
         self._end_held(company)
 
-    def release_to_rest(self, company: Hashable, seconds: float) -> None:
+    def _release_to_rest(self, company: Hashable, seconds: float) -> None:
         """Return a slot after a piece of work, to rest for so many seconds (see `paced`)."""
         if not self._sharing:
             self.release(company)
@@ -215,38 +227,6 @@ class RequestSlots:
             self._queued -= 1
             if not waiting:
                 del self._waiting[company]
-
-
-class _Holding:
-    """Holds a slot while the context is open."""
-
-    __slots__ = ("_company", "_slots", "_waited")
-
-    def __init__(self, slots: RequestSlots, company: Hashable, waited: float) -> None:
-        self._slots, self._company, self._waited = slots, company, waited
-
-    async def __aenter__(self) -> None:
-        await self._slots.acquire(self._company, self._waited)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._slots.release(self._company)
-
-
-class _Paced:
-    """Holds a slot while the context is open, and then for a rest."""
-
-    __slots__ = ("_began", "_company", "_least_rest", "_slots")
-
-    def __init__(self, slots: RequestSlots, company: Hashable, least_rest: float) -> None:
-        self._slots, self._company, self._least_rest, self._began = slots, company, least_rest, 0.0
-
-    async def __aenter__(self) -> None:
-        await self._slots.acquire(self._company)
-        self._began = time.monotonic()
-
-    async def __aexit__(self, *_: object) -> None:
-        took = time.monotonic() - self._began
-        self._slots.release_to_rest(self._company, max(_REST * took, self._least_rest))
 
 
 @dataclass(frozen=True, slots=True)

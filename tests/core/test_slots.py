@@ -168,12 +168,11 @@ async def test_request_waits_for_a_limited_time() -> None:
 
 async def test_earlier_waits_of_a_request_count() -> None:
     slots = RequestSlots(running=1, queued=2, seconds=1000)
-    async with slots.holding(NOISY, waited=0):
+    async with slots.holding(NOISY):
         with pytest.raises(Unavailable, match="busy"):
-            async with slots.holding(NOISY, waited=1000):
-                pass
-    async with slots.holding(NOISY, waited=1000):
-        assert slots.held(NOISY) == 1
+            await slots.acquire(NOISY, waited=1000)
+    await slots.acquire(NOISY, waited=1000)
+    assert slots.held(NOISY) == 1
 
 
 async def test_cancelled_requests_leave_the_queue_and_lose_no_slot() -> None:

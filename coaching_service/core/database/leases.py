@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TypedDict
 
+from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
 from coaching_service.core.database.context import Collection, Services
@@ -47,16 +48,14 @@ async def release(services: Services, name: str, holder: str) -> None:
 
 async def acquire_in(leases: Collection, name: str, holder: str) -> bool:
     """Take or renew a lease of a collection; returns whether `holder` has it now."""
-    is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}
-    where, taken = {"_id": name, "$expr": is_free}, [{"$set": held_by(holder)}]
-    if (await leases.update_one(where, taken)).matched_count:
-        return True
-    if await leases.find_one({"_id": name}, {"_id": 1}) is not None:
-        return False
-    free = {"holder": {"$ifNull": ["$holder", ""]}, "expiresAt": {"$ifNull": ["$expiresAt", "$$NOW"]}}
+    is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}  # or it is not stored
+    taken = {each: {"$cond": [is_free, value, f"${each}"]} for each, value in held_by(holder).items()}
     with suppress(DuplicateKeyError):  # another process is storing it
-        await leases.update_one({"_id": name}, [{"$set": free}], upsert=True)
-    return bool((await leases.update_one(where, taken)).matched_count)
+        lease = await leases.find_one_and_update(
+            {"_id": name}, [{"$set": taken}], upsert=True, return_document=ReturnDocument.AFTER
+        )
+        return bool(lease["holder"] == holder)
+    return False
 
 
 async def release_in(leases: Collection, name: str, holder: str) -> None:

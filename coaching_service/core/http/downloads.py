@@ -45,8 +45,8 @@ class Download:
         return self.size is None and self.etag is None
 
 
-def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[object]) -> Download:
-    """Return the download reading each chunk while it holds `limiter`.
+def read_with_limit(download: Download, limiter: Callable[[], AbstractAsyncContextManager[None]]) -> Download:
+    """Return the download reading each chunk while it holds a `limiter`.
 
     Chunks are sent without holding it, so that slow receivers do not block other downloads.
     """
@@ -54,7 +54,7 @@ def read_with_limit(download: Download, limiter: AbstractAsyncContextManager[obj
     async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
         async with aclosing(download.read(start, end)) as chunks:
             while True:
-                async with limiter:
+                async with limiter():
                     chunk = await anext(chunks, None)
                 if chunk is None:
                     return

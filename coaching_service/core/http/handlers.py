@@ -110,10 +110,11 @@ class HandlerDependencies:
         company, work_slots = ctx.slot_holder, self.services.work_slots
         download = read_while_allowed(download, ctx.load_caller)
         if not download.is_export:
-            limited = read_with_limit(download, self.download_slots.holding(company))
+            limited = read_with_limit(download, partial(self.download_slots.holding, company))
             return await send_download(request, limited, headers)
         async with work_slots.exports.holding(company):
-            return await send_download(request, read_with_limit(download, work_slots.pieces.paced(company)), headers)
+            limited = read_with_limit(download, partial(work_slots.pieces.paced, company))
+            return await send_download(request, limited, headers)
 
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
