@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, TypeVar, cast
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, Literal, TypeVar, cast
 
 from coaching_service.core.cached_reads import CachedReads
 from coaching_service.core.errors import TooManyRequests
@@ -14,8 +14,9 @@ from coaching_service.core.ids import ObjectId
 
 T = TypeVar("T")
 
-MAX_HELD_OF_A_COMPANY, MAX_HELD_OF_A_CREDENTIAL = 50, 20
-MAX_PAGES_OF_A_COMPANY, MAX_PAGES_OF_A_SESSION = 1000, 10
+MAX_PAGES_OF_A_SESSION = 10
+# How many requests, and pages, one process holds at most: of a company, and of a credential.
+_MOST = {"request": (50, 20), "page": (1000, MAX_PAGES_OF_A_SESSION)}
 _RETRY_SECONDS = 5
 _SHARED_SECONDS = 1.0
 
@@ -58,8 +59,7 @@ class _Company:
 
     def __init__(self) -> None:
         self.listeners: set[Listener] = set()
-        self.held: Counter[ObjectId] = Counter()
-        self.pages: Counter[ObjectId] = Counter()
+        self.held: defaultdict[str, Counter[ObjectId]] = defaultdict(Counter)
         self.reads = _new_reads()
 
     def notify(self) -> None:
@@ -67,18 +67,6 @@ class _Company:
         self.reads = _new_reads()
         for listener in self.listeners:
             listener.event.set()
-
-
-@contextmanager
-def _counted(held: Counter[ObjectId], credential_id: ObjectId, most: int, most_of_a_credential: int) -> Iterator[None]:
-    """Count a request that is held. Raises TooManyWaiting if there are too many."""
-    if held.total() >= most or held[credential_id] >= most_of_a_credential:
-        raise TooManyWaiting
-    held[credential_id] += 1
-    try:
-        yield
-    finally:
-        held[credential_id] -= 1
 
 
 def _new_reads() -> CachedReads[Hashable, Any]:
@@ -109,28 +97,23 @@ class CompanySignals:
                 self.is_needed.clear()
 
     @asynccontextmanager
-    async def hold(self, company_id: ObjectId, credential_id: ObjectId) -> AsyncIterator[Listener]:
-        """Listen for new changes in a request that is held with a credential.
+    async def hold(
+        self, company_id: ObjectId, credential_id: ObjectId, by: Literal["request", "page"] = "request"
+    ) -> AsyncIterator[Listener]:
+        """Listen for new changes in a request that is held with a credential, or that an open page of a session sends.
 
-        Raises TooManyWaiting if 20 requests of the credential, or 50 of the company, are held in this process.
+        Raises TooManyWaiting if this process holds as many as it may, of the credential or of the company.
         """
+        most, most_of_a_credential = _MOST[by]
         async with self.listen(company_id) as listener:
-            with _counted(
-                self._companies[company_id].held, credential_id, MAX_HELD_OF_A_COMPANY, MAX_HELD_OF_A_CREDENTIAL
-            ):
+            held = self._companies[company_id].held[by]
+            if held.total() >= most or held[credential_id] >= most_of_a_credential:
+                raise TooManyWaiting
+            held[credential_id] += 1
+            try:
                 yield listener
-
-    @asynccontextmanager
-    async def hold_page(self, company_id: ObjectId, session_id: ObjectId) -> AsyncIterator[Listener]:
-        """Listen for new changes in a request of an open page of a session.
-
-        Raises TooManyWaiting for more than 10 pages of the session, or 1000 of the company, in this process.
-        """
-        async with self.listen(company_id) as listener:
-            with _counted(
-                self._companies[company_id].pages, session_id, MAX_PAGES_OF_A_COMPANY, MAX_PAGES_OF_A_SESSION
-            ):
-                yield listener
+            finally:
+                held[credential_id] -= 1
 
     def count(self, company_id: ObjectId) -> int:
         """Return how many requests, and webhooks, wait for a company."""

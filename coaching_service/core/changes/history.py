@@ -1,48 +1,25 @@
-"""Reading numbered changes."""
+"""Reading changes: by their identifiers, numbers, batches and clients, and their values before and after."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any, cast
 
-from coaching_service.core.changes import store
 from coaching_service.core.changes.models import DocumentPatch, NumberedChange, StoredChange
 from coaching_service.core.changes.numbering import batches
-from coaching_service.core.changes.numbering.batches import find_last_number, find_position_at
-from coaching_service.core.changes.store import (
-    NEWEST_FIRST,
-    find_one,
-    find_removed,
-    is_written_with,
-    list_batch,
-    list_clients_created_by_batch,
-    list_clients_updated_by_batch,
-    list_newest,
-)
+from coaching_service.core.changes.numbering.models import NumberedId
+from coaching_service.core.changes.store import BY_BATCH, BY_CLIENT, changes, parts
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.ids import ObjectId
 
-__all__ = [
-    "NEWEST_FIRST",
-    "NumberedPage",
-    "find_last_number",
-    "find_one",
-    "find_position_at",
-    "find_removed",
-    "is_written_with",
-    "list_batch",
-    "list_by_ids",
-    "list_clients_created_by_batch",
-    "list_clients_updated_by_batch",
-    "list_created",
-    "list_newest",
-    "list_numbered",
-    "load_credentials",
-    "load_patches",
-]
-
+NEWEST_FIRST = ("-createdAt", "-_id")
+_SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
+_NUMBERED = tuple(name for name in NumberedChange.__annotations__ if name != "_id")
+_WRITTEN_PERIOD = timedelta(days=30)
 _NUMBERING_DELAY = timedelta(days=1)  # a change has its number by then
 
 
@@ -58,23 +35,94 @@ class NumberedPage:
     has_more: bool
 
 
+async def find_one(ctx: Context, change_id: ObjectId) -> StoredChange | None:
+    """Return a change without its patch, or None."""
+    return await changes.find_one(ctx, {"_id": change_id}, _SUMMARY)
+
+
 async def list_by_ids(ctx: Context, change_ids: Sequence[ObjectId]) -> list[StoredChange]:
     """Return those changes that exist, numbered or not, in the order of `change_ids`, without their patches."""
-    stored = {change["_id"]: change for change in await store.find_by_ids(ctx, change_ids)}
+    found = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_SUMMARY, hint="_id_")
+    stored = {change["_id"]: change for change in found}
     return [stored[change_id] for change_id in change_ids if change_id in stored]
+
+
+async def list_batch(ctx: Context, batch_id: ObjectId) -> list[StoredChange]:
+    """Return the changes of a batch without their patches."""
+    return await changes.find(ctx, {"batchId": batch_id}, sort=("_id",), fields=_SUMMARY)
+
+
+async def list_clients_updated_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
+    """Return the clients that the changes of a batch have changed or added notes to, but not created."""
+    changed = await _list_clients_of_batch(ctx, batch_id, {"kind": {"$in": ["customer", "note"]}})
+    created = set(await list_clients_created_by_batch(ctx, batch_id))
+    return [customer_id for customer_id in changed if customer_id not in created]
+
+
+async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> list[ObjectId]:
+    """Return the clients that the changes of a batch have created, in the order of their identifiers."""
+    return await _list_clients_of_batch(ctx, batch_id, {"kind": "customer", "action": "created"})
+
+
+async def _list_clients_of_batch(ctx: Context, batch_id: ObjectId, document: Filter) -> list[ObjectId]:
+    """Return the clients of whom a change of a batch has such a document, in the order of their identifiers."""
+    where: Filter = {
+        "batchId": batch_id,
+        "customerId": {"$type": "objectId"},
+        "documents": {"$elemMatch": document},
+    }
+    groups = await changes.aggregate(
+        ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=BY_BATCH
+    )
+    return [group["_id"] for group in groups]
 
 
 async def list_created(ctx: Context, change_id: ObjectId, kind: str) -> list[ObjectId]:
     """Return the documents of a kind that a change, or the changes of a batch, have created."""
-    if (change := await store.find_one(ctx, change_id)) is None:
-        return await store.list_created_by_batch(ctx, change_id, kind)
+    if (change := await find_one(ctx, change_id)) is None:
+        return await _list_created_by_batch(ctx, change_id, kind)
     created = [each for each in change["documents"] if each["kind"] == kind and each["action"] == "created"]
     return sorted(each["_id"] for each in created)
 
 
+async def _list_created_by_batch(ctx: Context, batch_id: ObjectId, kind: str) -> list[ObjectId]:
+    """Return the documents of a kind that the changes of a batch have created."""
+    created = {"kind": kind, "action": "created"}
+    stages: list[PipelineStage] = [
+        {"$project": {"documents": 1}},
+        {"$unwind": "$documents"},
+        {"$match": {f"documents.{name}": value for name, value in created.items()}},
+        {"$group": {"_id": "$documents._id"}},
+        {"$sort": {"_id": 1}},
+    ]
+    where: Filter = {"batchId": batch_id, "documents": {"$elemMatch": created}}
+    return [group["_id"] for group in await changes.aggregate(ctx, where, *stages, hint=BY_BATCH)]
+
+
+async def list_newest(ctx: Context, where: Filter, limit: int) -> list[StoredChange]:
+    """Return at most `limit` numbered changes that match `where`, newest first, without their patches."""
+    numbered = {"$and": [{"lastSeq": {"$gt": 0}}, where]}
+    return await changes.find(ctx, numbered, sort=NEWEST_FIRST, limit=limit, fields=_SUMMARY)
+
+
+async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: ObjectId, version: int) -> bool:
+    """Return whether a version of a document was written by an assistant with this key or grant, in the last 30 days.
+
+    The change needs no number yet.
+    """
+    where: Filter = {
+        "credentialId": credential_id,
+        "via": "assistant",
+        "createdAt": {"$gt": now() - _WRITTEN_PERIOD},
+        "documents": {"$elemMatch": {"_id": document_id, "toVersion": version}},
+    }
+    return await changes.find_one(ctx, where, ("_id",)) is not None
+
+
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
     """Return the key, grant or session with which changes were made, by change."""
-    loaded = await store.find_credentials(ctx, change_ids) if change_ids else []
+    where: Filter = {"_id": {"$in": list(change_ids)}}
+    loaded = await changes.find(ctx, where, fields=("credentialId",)) if change_ids else []
     return {change["_id"]: change["credentialId"] for change in loaded if change["credentialId"] is not None}
 
 
@@ -91,22 +139,76 @@ async def list_numbered(
         until = after
     else:
         await batches.require_available(ctx, after, since)
-        until = max(after, await find_last_number(ctx))
-        numbered = await store.find_client_numbers(ctx, customer_id, since - _NUMBERING_DELAY, after, until, limit)
+        until = max(after, await batches.find_last_number(ctx))
+        numbered = await _find_client_numbers(ctx, customer_id, since - _NUMBERING_DELAY, after, until, limit)
     has_more = len(numbered) == limit
     if numbered and (has_more or customer_id is None):
         until = numbered[-1]["lastSeq"]
-    changes = await store.find_numbered(ctx, [each["_id"] for each in numbered]) if numbered else []
-    return NumberedPage(changes, until, has_more)
+    read = await _find_numbered(ctx, [each["_id"] for each in numbered]) if numbered else []
+    return NumberedPage(read, until, has_more)
 
 
-async def load_patches(ctx: Context, changes: Sequence[StoredChange]) -> dict[ObjectId, DocumentPatch]:
+async def _find_numbered(ctx: Context, change_ids: Sequence[ObjectId]) -> list[NumberedChange]:
+    """Return changes with their events, in the order of their numbers; erased ones are left out."""
+    read: Sequence[Any] = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_NUMBERED, hint="_id_")
+    numbered: Sequence[NumberedChange] = read
+    return sorted(numbered, key=lambda change: change["lastSeq"])
+
+
+async def _find_client_numbers(
+    ctx: Context, customer_id: ObjectId, since: datetime, after: int, until: int, limit: int
+) -> list[NumberedId]:
+    """Return at most `limit` changes of a client, made at `since` or later, by their numbers, in order.
+
+    Those whose last number is greater than `after`, not than `until`.
+    """
+    where = {"customerId": customer_id, "createdAt": {"$gte": since}, "lastSeq": {"$gt": after, "$lte": until}}
+    stages: list[PipelineStage] = [{"$project": {"lastSeq": 1}}, {"$sort": {"lastSeq": 1}}, {"$limit": limit}]
+    numbered: list[NumberedId] = await changes.aggregate(ctx, where, *stages, hint=BY_CLIENT)
+    return numbered
+
+
+async def load_patches(ctx: Context, read: Sequence[StoredChange]) -> dict[ObjectId, DocumentPatch]:
     """Return the values of the documents of changes before and after, by document; without those not stored.
 
     No two of the changes are about the same document.
     """
-    of_changes = await store.find_patches(ctx, [change["_id"] for change in changes])
-    for change in changes:
+    where: Filter = {"_id": {"$in": [change["_id"] for change in read]}}
+    stored = await changes.find(ctx, where, fields=("patch",), hint="_id_")
+    of_changes = {change["_id"]: change.get("patch", []) for change in stored}
+    for change in read:
         if "parts" in change:
-            of_changes[change["_id"]] = await store.find_parts(ctx, change["_id"])
+            stored_parts = await parts.find(ctx, {"changeId": change["_id"]}, sort=("number",))
+            of_changes[change["_id"]] = [patch for part in stored_parts for patch in part["patch"]]
     return {patch["_id"]: patch for patches in of_changes.values() for patch in patches}
+
+
+async def find_removed(
+    ctx: Context, customer_id: ObjectId, document_id: ObjectId, list_name: str, element_id: ObjectId
+) -> DocumentPatch | None:
+    """Return the patch of a client's document with which it lost an element of a list, or was deleted with it.
+
+    None if no change did in the time that patches are stored for.
+    """
+    removals: list[Filter] = [
+        {f"before.{list_name}._id": element_id},
+        {"fields": {"$elemMatch": {"path": list_name, "before._id": element_id}}},
+    ]
+    where: Filter = {
+        "customerId": customer_id,
+        "documents._id": document_id,
+        "patch": {"$elemMatch": {"_id": document_id, "$or": removals}},
+    }
+    for change in await changes.find(ctx, where, fields=("patch",)):
+        for patch in change.get("patch", []):
+            if patch["_id"] == document_id and not _has_element(patch, list_name, element_id):
+                return patch
+    return None
+
+
+def _has_element(patch: DocumentPatch, list_name: str, element_id: ObjectId) -> bool:
+    """Return whether the document has the element after a patch that mentions it."""
+    for field in patch["fields"]:
+        if field["path"] == list_name:
+            return any(element["_id"] == element_id for element in cast("list[Any]", field.get("after") or []))
+    return False

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.field_changes import FieldChange
 from coaching_service.core.database.models import DocumentFields, Stored
 from coaching_service.core.database.recording import Action, Actor, Approver, Interface
 from coaching_service.core.events import EventType, EventValue
-from coaching_service.core.fields import Part
 from coaching_service.core.ids import ObjectId
 
 # What an entry of the activity feed says. It depends on the type: people/activity/feed_data.py declares each.
@@ -148,7 +147,3 @@ class PartContent(TypedDict):
 
 class StoredPart(Stored, PartContent):
     """A stored part of a patch."""
-
-
-# The credential that a change was made with.
-ChangeCredential: TypeAlias = Part[StoredChange, Literal["_id", "credentialId"]]

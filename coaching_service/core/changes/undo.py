@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from coaching_service.core.changes import store
+from coaching_service.core.changes.history import NEWEST_FIRST
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, NamedDocument, StoredChange
 from coaching_service.core.database.conflicts import taken_place
 from coaching_service.core.database.context import Context
@@ -198,12 +199,25 @@ def _previous_value(current: Mapping[str, Any], change: FieldChange) -> FieldVal
     return change.get("before", MISSING)
 
 
+async def _find_restored_version(
+    ctx: Context, customer_id: ObjectId | None, document_id: ObjectId, version: int
+) -> int | None:
+    """Return the earlier version whose state the undo that made `version` has restored; None if no undo made it."""
+    element = {"_id": document_id, "toVersion": version, "restoredVersion": {"$exists": True}}
+    where = {"customerId": customer_id, "documents": {"$elemMatch": element}}
+    undo_changes = await store.changes.find(ctx, where, sort=NEWEST_FIRST, limit=1, fields=("documents",))
+    for document in undo_changes[0]["documents"] if undo_changes else ():
+        if document["_id"] == document_id:
+            return document.get("restoredVersion")
+    return None
+
+
 async def _is_at(ctx: Context, change: StoredChange, document: ChangedDocument, version: int) -> bool:
     """Return whether a document at `version` is as the change left it: later changes have been undone."""
     for _ in range(_MAX_UNDONE):
         if version == document["toVersion"]:
             return True
-        restored = await store.find_restored_version(ctx, change["customerId"], document["_id"], version)
+        restored = await _find_restored_version(ctx, change["customerId"], document["_id"], version)
         if restored is None:
             return False
         version = restored

@@ -12,6 +12,7 @@ from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.history import NumberedPage
 from coaching_service.core.changes.models import NumberedChange
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.worker_thread import on_worker_thread
@@ -86,8 +87,8 @@ async def find_event(ctx: Context, event_id: str) -> Event | None:
 
 async def find_available(ctx: Context, position: int) -> int:
     """Return the number to continue from: that before the first event that is available, or the last of the log."""
-    first = await history.find_position_at(ctx, now() - RETENTION)
-    return first if position < first else await history.find_last_number(ctx)
+    first = await batches.find_position_at(ctx, now() - RETENTION)
+    return first if position < first else await batches.find_last_number(ctx)
 
 
 async def wait_for_changes(
@@ -190,7 +191,7 @@ def _page(events: list[Event], position: int, *, has_more: bool) -> EventPage:
 
 async def _position_of(ctx: Context, cursor: str | None) -> int:
     if cursor is None:
-        return await history.find_position_at(ctx, now() - RETENTION)
+        return await batches.find_position_at(ctx, now() - RETENTION)
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 15):
         message = "must be a nextCursor of this list"
         raise InvalidFields([{"field": "after", "code": "INVALID_CURSOR", "message": message}])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from coaching_service.core.changes import history
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.events import EventType
@@ -32,7 +33,7 @@ class Followed:
 
 async def find_position(ctx: Context) -> int:
     """Return the number to continue from for a page that is read afterwards."""
-    return await history.find_last_number(ctx)
+    return await batches.find_last_number(ctx)
 
 
 async def follow(
@@ -50,7 +51,7 @@ async def follow(
     access has ended meanwhile.
     """
     deadline = asyncio.get_running_loop().time() + wait
-    async with ctx.services.number_signals.hold_page(ctx.company_id, ctx.caller.credential_id) as listener:
+    async with ctx.services.number_signals.hold(ctx.company_id, ctx.caller.credential_id, "page") as listener:
         while True:
             listener.event.clear()
             async with ctx.turn():

@@ -8,7 +8,7 @@ from typing import cast
 
 from coaching_service.core import audit
 from coaching_service.core.auth.secrets import SecretUnreadable
-from coaching_service.core.changes import history
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
@@ -70,7 +70,7 @@ async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
             "disabledAt": None,
             "previousSecretUntil": None,
             "secrets": [_new_stored_secret(ctx, webhook_id, secret)],
-            "position": await history.find_last_number(ctx),
+            "position": await batches.find_last_number(ctx),
             "slot": min(free),
             "requested": 0,
         },
@@ -91,7 +91,7 @@ async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> W
     webhook = await get(ctx, webhook_id)
     derived: dict[str, object] = {}
     if change.get("isActive") and not webhook["isActive"]:
-        derived = {"disabledAt": None, "failingSince": None, "position": await history.find_last_number(ctx)}
+        derived = {"disabledAt": None, "failingSince": None, "position": await batches.find_last_number(ctx)}
     elif change.get("url", webhook["url"]) != webhook["url"]:
         derived = {"failingSince": None}
     updated = await store.update_webhook(ctx, webhook_id, change, derived)
