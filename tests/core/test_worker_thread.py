@@ -21,7 +21,7 @@ from tests.support.service_process import until
 async def find_names(ctx: Context) -> list[str]:
     """The names of the company's clients, read in the two ways in which cursors are read."""
     where, by_name = {"companyId": ctx.company_id}, [("name", 1)]
-    listed = await ctx.collection("customers").find(where, {"name": 1}).sort(by_name).to_list(None)
+    listed = await ctx.collection("customers").find(where, {"name": 1}, sort=by_name).to_list(None)
     streamed = [
         each async for each in ctx.collection("customers").aggregate([{"$match": where}, {"$sort": {"name": 1}}])
     ]

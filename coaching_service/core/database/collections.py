@@ -259,12 +259,14 @@ class ReadableCollection(Generic[D]):
 
     async def stream(self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None) -> AsyncIterator[D]:
         """Iterate over the documents that match `where`, in bounded memory."""
-        cursor = (
-            self._in(ctx)
-            .find(self.read_filter(ctx, where), self.projection(None), batch_size=200, session=ctx.session)
-            .sort(order_by(sort))
-        )
-        async for document in cursor.hint(hint) if hint else cursor:
+        shown = self.projection(None)
+        options: dict[str, Any] = {
+            "sort": order_by(sort) or None,
+            "hint": hint,
+            "batch_size": 200,
+            "session": ctx.session,
+        }
+        async for document in self._in(ctx).find(self.read_filter(ctx, where), shown, **options):
             yield cast("D", document)
 
     async def stream_own(

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Seque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from coaching_service.core.background import retrieve_failure
 
@@ -142,18 +142,15 @@ class ThreadCollection:
 
         return block
 
-    def with_options(self, **options: Any) -> ThreadCollection:
-        """Return the collection with other options."""
-        return ThreadCollection(self.delegate.with_options(**options), self.thread)
-
     def find(self, *args: Any, session: Any = None, **options: Any) -> ThreadCursor:
         """Return the cursor of a query."""
-        return ThreadCursor(lambda: self.delegate.find(*args, session=session and session.delegate, **options), self)
+        own = session and session.delegate
+        return ThreadCursor(lambda: self.delegate.find(*args, session=own, **options), self.thread)
 
     def aggregate(self, pipeline: Sequence[Any], *, session: Any = None, **options: Any) -> ThreadCursor:
         """Return the cursor of a pipeline."""
         own = session and session.delegate
-        return ThreadCursor(lambda: self.delegate.aggregate(pipeline, session=own, **options), self)
+        return ThreadCursor(lambda: self.delegate.aggregate(pipeline, session=own, **options), self.thread)
 
 
 class ThreadSession:
@@ -176,22 +173,14 @@ class ThreadSession:
 class ThreadCursor:
     """The methods of Motor's cursors that `Documents` uses; the query is sent when the first document is needed."""
 
-    __slots__ = ("_collection", "_open")
+    __slots__ = ("_open", "_thread")
 
-    def __init__(self, open_cursor: Callable[[], Any], collection: ThreadCollection) -> None:
-        self._open, self._collection = open_cursor, collection
-
-    def sort(self, *order: Any) -> Self:
-        """Sort the documents."""
-        return self._then(lambda cursor: cursor.sort(*order))
-
-    def hint(self, index: str) -> Self:
-        """Use an index."""
-        return self._then(lambda cursor: cursor.hint(index))
+    def __init__(self, open_cursor: Callable[[], Any], thread: WorkerThread) -> None:
+        self._open, self._thread = open_cursor, thread
 
     async def to_list(self, length: int | None) -> list[Any]:
         """Return all documents, or the first `length`."""
-        self._collection.thread.require_active()
+        self._thread.require_active()
         with self._open() as cursor:
             documents: list[Any] = cursor.to_list(length)
             return documents
@@ -200,10 +189,5 @@ class ThreadCursor:
         """Iterate over the documents."""
         with self._open() as cursor:
             for document in cursor:
-                self._collection.thread.require_active()
+                self._thread.require_active()
                 yield document
-
-    def _then(self, change: Callable[[Any], Any]) -> Self:
-        opened = self._open
-        self._open = lambda: change(opened())
-        return self
