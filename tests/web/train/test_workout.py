@@ -73,6 +73,22 @@ async def test_sets_are_prefilled_logged_and_taken_back(coach: CoachClient, clie
     assert (await read(coach, block))["isCompleted"] is True
 
 
+async def test_a_corrected_set_stays_a_warm_up(coach: CoachClient, client_page: ClientPage) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    block = await block_with(coach, ana, exercise_of(squat))
+    item, browser = block["items"][0], await client_page(coach, ana)
+    done = [{"reps": 5, "load": 40, "isWarmup": True}, {"reps": 8, "load": 60, "setKind": "drop"}]
+    (await log(coach, block, item, customerSets=done)).ok()
+    first, second, *_ = set_forms((await browser.get(workout(block))).ok(), item)
+    for form in (first, second):
+        (await send(browser, form, reps="6")).ok()
+    stored = (await read(coach, block))["items"][0]["customerSets"]
+    assert [(each["reps"], each["isWarmup"], each["setKind"]) for each in stored] == [
+        (6, True, "normal"),
+        (6, False, "drop"),
+    ]
+
+
 async def test_wrong_values_of_a_set_are_kept(coach: CoachClient, client_page: ClientPage) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     block = await block_with(coach, ana, exercise_of(squat))

@@ -50,6 +50,10 @@ class _SetForm(CustomerSet, Confirmation):
     loadUnit: Literal["kg", "lb"] | None
 
 
+# Without the kind of the set, for which the page has no field: it stays as it was logged.
+_SET_FORM = input_of(_SetForm, _Time)(exclude=("isWarmup", "setKind"))
+
+
 @pages.get(WORKOUT, access=customer(), template="train/workout/workout.html", with_request=True)
 async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) -> dict[str, Any]:
     """A workout: its sets and other items, and what was done of them."""
@@ -79,7 +83,7 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     }
 
 
-@pages.post(f"{ITEM}/sets", access=customer(), form=input_of(_SetForm, _Time)(), on=workout_page, idempotent=True)
+@pages.post(f"{ITEM}/sets", access=customer(), form=_SET_FORM, on=workout_page, idempotent=True)
 async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm) -> Redirect:
     """Log one set, or take it back."""
     done = take(CustomerSet, form)
