@@ -131,12 +131,11 @@ class WebApplication:
         allowed = ", ".join(sorted(methods | {"HEAD"} if "GET" in methods else methods))
 
         async def handle(request: web.Request) -> web.StreamResponse:
-            is_read = request.method in ("GET", "HEAD")
-            if is_read and pages:
+            is_read, path = request.method in ("GET", "HEAD"), request.rel_url.raw_path
+            if is_read and (pages or path.endswith("/")):
                 query = request.rel_url.raw_query_string
-                return see_other(self._page_url(pages[0], request) + (f"?{query}" if query else ""))
-            if is_read and request.path.endswith("/"):
-                return see_other(request.path.rstrip("/"))
+                target = self._page_url(pages[0], request) if pages else path.rstrip("/")
+                return see_other(target + (f"?{query}" if query else ""))
             message = f"Cannot {request.method} {request.path}"
             error: ServiceError = MethodNotAllowed(message, {"Allow": allowed}) if methods else NotFound("page")
             browser_session = BrowserSession.anonymous(self.dependencies.services)
@@ -233,7 +232,8 @@ class WebApplication:
         Raises Unauthorized for a page, and for a form from elsewhere.
         """
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
-        if page.on is None or browser_session.is_same_site(request) is not True or scripted_forms.is_scripted(request):
+        is_own_form = request.method == "POST" and browser_session.is_same_site(request) is True
+        if page.on is None or not is_own_form or scripted_forms.is_scripted(request):
             raise Unauthorized()
         data, _ = await uploads.read_submission(page_request.ctx, page, request, None)
         credentials, values = reauthentication.credential_values(data), reauthentication.original_values(data)

@@ -126,7 +126,7 @@ class Visitor:
         """Close the browser."""
         await self._http.close()
 
-    async def send(self, method: str, path: str, *, follow: bool = True, **options: Any) -> HtmlPage:
+    async def send(self, method: str, path: str | URL, *, follow: bool = True, **options: Any) -> HtmlPage:
         """Send a request."""
         async with self._http.request(method, path, allow_redirects=follow, **options) as response:
             html = await response.text(errors="replace")  # pages link to pictures and videos too
@@ -141,7 +141,7 @@ class Visitor:
         assert not (missing := _missing_references(page.html)), f"{page.path} refers to missing ids: {missing}"
         return page
 
-    async def get(self, path: str, **options: Any) -> HtmlPage:
+    async def get(self, path: str | URL, **options: Any) -> HtmlPage:
         """Open a page."""
         return await self.send("GET", path, **options)
 

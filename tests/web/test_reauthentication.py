@@ -82,3 +82,18 @@ async def test_signing_out_twice_redirects_to_sign_in(owner_page: Visitor) -> No
     page = await owner_page.get("/app")
     (await owner_page.submit(page, "/app/sign-out")).ok()
     assert (await owner_page.submit(page, "/app/sign-out")).ok().path == "/app/sign-in"
+
+
+async def test_preview_is_shown_again_after_signing_in(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana")
+    clear = f"/app/customers/{ana['_id']}/schedule/clear"
+    preview = f"{clear}/preview?startDate=2026-03-02&endDate=2026-03-08&week=2026-03-02"
+    (await owner_page.get(preview)).ok().says("Preview: 0 workouts removed")
+    await session_ends(coach)
+
+    reloaded = await owner_page.get(preview, headers={"Sec-Fetch-Site": "same-origin"})
+
+    assert reloaded.ok().path.startswith("/app/sign-in?next="), reloaded.text
+    email = str(coach.ctx.caller.email)
+    back = await owner_page.submit(reloaded, "/app/sign-in", email=email, password=PASSWORD)
+    assert back.ok().says("Preview: 0 workouts removed").path == preview
