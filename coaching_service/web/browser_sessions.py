@@ -25,6 +25,7 @@ LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
 CSRF_FIELD = "csrf"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _NOTICE_SECONDS = 60
+_NOTICE_BYTES = 2_700  # with its encoding and signature less than the 4,096 bytes beyond which browsers ignore a cookie
 _DEVICE_TOKENS, _DEVICE_SEPARATOR = 5, "|"  # how many accounts of a browser are known
 _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
@@ -162,8 +163,9 @@ class BrowserSession:
             self._set_cookie(response, "visitor", self.visitor_id, None)
 
     def set_notice(self, response: web.StreamResponse, notice: str, change_id: ObjectId | None = None) -> None:
-        """Store a sentence that the next page shows, with the change that it reports, if any."""
-        stored = orjson.dumps([notice, change_id and str(change_id)])
+        """Store a sentence that the next page shows, cut if it is too long, with the change that it reports, if any."""
+        short = notice.encode()[:_NOTICE_BYTES].decode(errors="ignore")
+        stored = orjson.dumps([short if short == notice else f"{short} …", change_id and str(change_id)])
         text = base64.urlsafe_b64encode(stored).decode()
         signature = self.services.vault.sign(f"notice:{text}")
         self._set_cookie(response, "notice", f"{text}.{signature}", _NOTICE_SECONDS)

@@ -57,6 +57,17 @@ async def test_wrong_lines_are_named_and_nothing_is_created(coach: CoachClient, 
     assert (await coach.get("/coach/programs", archived="false", pageSize=10, pageNum=1)).ok()["totalDocs"] == 0
 
 
+async def test_a_long_notice_is_cut_so_that_browsers_keep_it(coach: CoachClient, owner_page: Visitor) -> None:
+    names = [f"{number} {'long' * 40}" for number in range(20)]
+    for number, name in enumerate(names):
+        await coach.create_exercise(name, aliases=[f"Alias {number}"])
+    text = "\n".join(["Day 1: Push", *(f"Alias {number}: 3x8" for number in range(20))])
+    page = await owner_page.get("/app/programs")
+    created = await owner_page.submit(page, "/app/programs", name="Base", text=text)
+    created.ok().says("Base created. Read ", " …")
+    assert max(map(len, created.cookies)) < 4_096
+
+
 async def test_all_wrong_lines_are_named_at_once(coach: CoachClient, owner_page: Visitor) -> None:
     await library(coach)
     page = await owner_page.get("/app/programs")
