@@ -21,7 +21,8 @@ from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workout_text.lines import TextError
 from coaching_service.web.corrections import Suggestion, suggest
 
-MAX_FORM_BYTES = 131_072  # 10,000 characters of up to twelve bytes each in URL encoding
+# 20,000 characters, of a form with a table 60,000, of up to twelve bytes each in URL encoding, and what is around them.
+MAX_FORM_BYTES, MAX_TABLE_BYTES = 262_144, 786_432
 _MAX_FIELDS = 10_000
 _INTEGER = re.compile(r"[+-]?\d{1,15}", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?\d{1,15}([.,]\d{1,15})?", re.ASCII)
@@ -99,11 +100,11 @@ class FormState:
         self.form_errors = [_STALE.format(newer_changes)]
 
 
-async def read_form(request: web.Request) -> FormData:
+async def read_form(request: web.Request, *, has_table: bool) -> FormData:
     """Return the values of a form's body. Raises UnsupportedMediaType, TooLarge and BadRequest."""
     if request.content_type != "application/x-www-form-urlencoded":
         raise UnsupportedMediaType("A form is sent as application/x-www-form-urlencoded")
-    body = await read_bytes(request, MAX_FORM_BYTES)
+    body = await read_bytes(request, MAX_TABLE_BYTES if has_table else MAX_FORM_BYTES)
     try:
         pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError:

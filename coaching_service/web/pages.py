@@ -127,6 +127,8 @@ class Page:
     preview_of: Handler | None = None
     # The form may be sent without a file; `file` is None then.
     file_optional: bool = False
+    # The form has a table, or a row for each name in a file: more than people type.
+    has_table: bool = False
     # Names in the path, and the arguments of the handler; set from `path`.
     path_parameters: tuple[tuple[str, str], ...] = field(default=())
 

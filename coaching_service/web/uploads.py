@@ -39,7 +39,7 @@ async def read_submission(
     Raises what `read_form` and `read_upload` raise.
     """
     if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
-        return await read_form(request), Upload()
+        return await read_form(request, has_table=page.has_table), Upload()
     extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
     max_bytes = limits.max_bytes(page.upload.size_limit) if limits else 0
     upload = await read_upload(ctx, request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)

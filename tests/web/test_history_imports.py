@@ -160,3 +160,11 @@ async def test_names_that_need_an_answer_are_listed_first(
     page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet.encode())
     page.says("1 of 3 names means", "New exercise: Sled of Doom", "New exercise: Zorking", "Only 2 names are listed")
     assert "Squat becomes" not in page.html
+
+
+async def test_a_file_with_many_names_is_imported(coach: CoachClient, owner_page: Visitor) -> None:
+    mara = await coach.create_customer("Mara")
+    sheet = "Date,Exercise,Reps,kg\n" + "".join(f"2026-02-11,Zorking {at},5,100\n" for at in range(101))
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet.encode())
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
+    page.says("Imported.", "11 Feb 2026")

@@ -76,3 +76,17 @@ async def test_a_pasted_table_with_other_choices(coach: CoachClient, owner_page:
 async def test_what_is_no_sheet_is_explained(owner_page: Visitor) -> None:
     (await preview(owner_page)).ok(400).says("must be chosen, or the table pasted below")
     (await preview(owner_page, table="Name\nAna")).ok(400).says("has no column with exercises; it has: Name")
+
+
+async def test_a_long_sheet_with_many_names_becomes_a_program(owner_page: Visitor) -> None:
+    rows = "".join(f"{1 + at // 10},{at} {'ж' * 190},3,8\n" for at in range(120))
+    shown = (await preview(owner_page, table=f"Day,Exercise,Sets,Reps\n{rows}", name="Long")).ok()
+    (await owner_page.submit(shown, PATH)).ok().says("Long created with 12 workout days.")
+
+
+async def test_what_is_wrong_with_a_program_is_named(owner_page: Visitor) -> None:
+    shown = await preview(owner_page, table=SHEET, name="Spring")
+    wrong = await owner_page.submit(shown, PATH, name="x" * 201)
+    wrong.ok(400).says("Name of the program: This must not be longer than 200 characters.")
+    controls = wrong.form(f"{PATH}/preview").controls
+    assert controls["name"]["value"] == "x" * 201

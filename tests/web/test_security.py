@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
+from yarl import URL
 
 from coaching_service import runtime
 from coaching_service.app import create_app
@@ -230,7 +231,7 @@ async def test_errors_are_pages_with_advice(owner_page: Visitor) -> None:
     rejected = await owner_page.send("PUT", "/app/sign-in")
     assert rejected.ok(405).headers["Allow"] == "GET, HEAD, POST"
     (await owner_page.send("PUT", "/app/sign-out")).ok(405)
-    (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 140_000})).ok(413)
+    (await owner_page.send("POST", "/app/sign-in", data={"csrf": token, "email": "x" * 300_000})).ok(413)
     (await owner_page.send("POST", "/app/sign-in", json={})).ok(415)
     (await owner_page.send("POST", "/app/sign-in", data=b"\xff", headers={"Content-Type": FORM})).ok(400)
 
@@ -245,6 +246,15 @@ async def test_opening_a_form_path_redirects_to_its_page(coach: CoachClient, own
     assert (await owner_page.get(f"{ana}/invite")).ok().path == f"{ana}/details"
     assert (await owner_page.get("/app/sign-in?next=/app/sign-out")).ok().path == "/app/attention"
     (await owner_page.get(f"{ana}/blocks/nothing")).ok(404)
+
+
+async def test_closing_slash_is_removed_from_an_address(owner_page: Visitor) -> None:
+    shown = await owner_page.get("/app/customers/?keywords=Ana")
+    assert shown.ok().path == "/app/customers?keywords=Ana"
+    for path in ("/app/%0D%0AX-Planted:%20yes/", "/app/a%2F", "/app///"):
+        answer = await owner_page.get(URL(path, encoded=True), follow=False)
+        assert "X-Planted" not in answer.headers
+        assert (answer.status, answer.headers.get("Location")) in ((303, path.rstrip("/")), (404, None))
 
 
 FORM = "application/x-www-form-urlencoded"

@@ -23,6 +23,7 @@ from coaching_service.integrations.history_import.models import NO_ANSWERS, Impo
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.full_names import distinct_names
 from coaching_service.people.customers.models import NamedCustomer
+from coaching_service.web.formatting import name_options
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views import import_presentation
@@ -73,7 +74,7 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
     }
 
 
-@pages.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), form=AnswersForm, on=history_import_page)
+@pages.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), form=AnswersForm, on=history_import_page, has_table=True)
 async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
     job = await checked_files.begin(ctx, job_id, with_answers(await _get_job(ctx, job_id), form))
@@ -109,8 +110,7 @@ async def import_exercises_page(ctx: Context, job_id: ObjectId, query: KeywordQu
 
 async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
     names = distinct_names(await customers.list_identities(ctx))
-    by_name = sorted(names.items(), key=lambda client: client[1].casefold())
-    return [(str(customer_id), name) for customer_id, name in by_name[:_MOST_CLIENTS]]
+    return name_options(names)[:_MOST_CLIENTS]
 
 
 async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:

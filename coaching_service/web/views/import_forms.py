@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, TypedDict, cast
+from typing import Annotated, TypeAlias, TypedDict, cast
+
+from marshmallow import fields
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
+from coaching_service.core.validation import ListOf, Text
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.values import DateOrder
@@ -25,6 +28,7 @@ from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views.import_presentation import chosen_answer
 
 _LONGEST_NAME = 500
+_MAX_ROWS = 1_000  # as many as the numbers of rows in forms tell apart
 _SUGGESTIONS = 12
 
 
@@ -33,6 +37,11 @@ class NameRow(TypedDict):
 
     name: Annotated[str, Text(max_length=_LONGEST_NAME, trim=False)]
     answer: Annotated[str, Text(max_length=24)]
+
+
+NameRows: TypeAlias = Annotated[
+    list[NameRow], ListOf(fields.Nested(input_of(NameRow)), maximum=_MAX_ROWS), Default(list)
+]
 
 
 class ColumnRow(TypedDict):
@@ -49,8 +58,8 @@ class AnswersForm(TypedDict):
     loadUnit: Annotated[LoadUnit | None, Default(None)]
     distanceUnit: Annotated[DistanceUnit | None, Default(None)]
     dateOrder: Annotated[DateOrder | None, Default(None)]
-    names: Annotated[list[NameRow], Default(list)]
-    customers: Annotated[list[NameRow], Default(list)]
+    names: NameRows
+    customers: NameRows
     columns: Annotated[list[ColumnRow], Default(list)]
 
 

@@ -24,7 +24,7 @@ from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import KeywordQuery
-from coaching_service.web.views.import_forms import NameRow, changed_answers, search_exercises
+from coaching_service.web.views.import_forms import NameRows, changed_answers, search_exercises
 from coaching_service.web.views.import_presentation import show_name
 
 pages = Pages("/app/programs/import")
@@ -41,7 +41,7 @@ class _ProgramForm(TypedDict):
     name: str
     table: Annotated[str, Text(max_length=_MAX_TABLE)]
     loadUnit: LoadUnit
-    names: Annotated[list[NameRow], Default(list)]
+    names: NameRows
 
 
 @pages.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
@@ -77,7 +77,7 @@ async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -
     return Render({"preview": _present(read, table)}, "The preview is no longer here. Choose the file again.")
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=_ProgramForm, on=sheet_page)
+@pages.post("", access=coach(PROGRAMS.CREATE), form=_ProgramForm, on=sheet_page, has_table=True)
 async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
     """Create the program of a preview."""
     options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}

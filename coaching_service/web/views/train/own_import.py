@@ -54,7 +54,7 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@pages.post("/{importId}/run", access=customer(), form=AnswersForm, on=own_history_page)
+@pages.post("/{importId}/run", access=customer(), form=AnswersForm, on=own_history_page, has_table=True)
 async def run_own_import(ctx: Context, import_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
     answers = with_answers(await own_import.get_with_work(ctx, import_id), form)
