@@ -167,3 +167,24 @@ async def test_no_log_is_offered_that_would_replace_answers_which_are_not_shown(
     for action in ("undo", "form"):
         (await visitor.send("POST", f"{log_of(block)}/{action}", data={"csrf": token})).ok(403)
     assert (await training.read(coach, block))["items"][0]["answers"] == answers
+
+
+async def test_sets_of_both_exercises_of_a_swap_stay_theirs(coach: CoachClient, owner_page: Visitor) -> None:
+    squat, press = [await coach.create_exercise(name) for name in ("Squat", "Leg press")]
+    ana = await coach.create_customer("Ana")
+    block = await training.block_with(coach, ana, training.exercise_of(squat))
+    done = ((1, squat), (1, press), (2, press))
+    sets = [{"index": at, "reps": 8, "load": 60, "exerciseId": each["_id"]} for at, each in done]
+    swap = {"exerciseId": press["_id"], "reason": None}
+    client = await coach.as_client(ana)
+    (await training.own_log(client, block, block["items"][0], customerSets=sets, swappedFor=swap)).ok()
+
+    log_page = (await owner_page.get(log_of(block))).ok().says("Set 1: Squat")
+    (await owner_page.submit(log_page, f"{log_of(block)}/exercise", customerSets__1__reps="7")).ok()
+
+    [item] = (await training.read(coach, block))["items"]
+    assert [(each["index"], each["exerciseId"], each["reps"]) for each in item["customerSets"]] == [
+        (1, squat["_id"], 8),
+        (1, press["_id"], 7),
+        (2, press["_id"], 8),
+    ]

@@ -83,10 +83,20 @@ def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
 
 def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
     """Yield every planned or logged set, by index."""
+    for index, planned, logged in pair_sets(item):
+        yield _set_result(str(index), planned, logged, unit)
+
+
+def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, PlannedSet | None, CustomerSet | None]]:
+    """Yield the planned and the logged sets of an exercise by index; a second one was not planned."""
     planned = {each["index"]: each for each in item["exerciseSets"]}
-    logged = {each["index"]: each for each in item["customerSets"]}
+    logged: dict[int, list[CustomerSet | None]] = {}
+    for done in item["customerSets"]:
+        logged.setdefault(done["index"], []).append(done)
     for index in sorted(planned.keys() | logged.keys()):
-        yield _set_result(str(index), planned.get(index), logged.get(index), unit)
+        first, *others = logged.get(index) or [None]
+        yield index, planned.get(index), first
+        yield from ((index, None, other) for other in others)
 
 
 def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:

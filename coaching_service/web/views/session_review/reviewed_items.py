@@ -18,6 +18,7 @@ from coaching_service.web.views.item_results import (
     describe_effort,
     describe_logged_set,
     describe_results,
+    pair_sets,
 )
 from coaching_service.web.views.session_review.deviations import Deviation, find_deviations
 
@@ -92,16 +93,11 @@ def _state_of(item: WorkItem) -> ItemState:
 
 
 def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
-    planned = {each["index"]: each for each in item["exerciseSets"]}
-    logged = {each["index"]: each for each in item["customerSets"]}
     last = item.get("lastTime") if item.get("swappedFor") is None else None
     return {
         "exerciseId": item["exerciseId"],
         "name": item["exercise"]["name"],
-        "rows": [
-            _row(str(index), planned.get(index), logged.get(index), unit, item)
-            for index in sorted(planned.keys() | logged.keys())
-        ],
+        "rows": [_row(str(index), planned, logged, unit, item) for index, planned, logged in pair_sets(item)],
         "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
     }
 

@@ -10,6 +10,7 @@ from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_set
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
+from coaching_service.web.views.item_results import pair_sets
 
 AmountField = Literal["reps", "seconds", "meters", "load", "rpe", "rir"]
 _PlannedField = Literal["minPlannedReps", "minPlannedSeconds", "plannedMeters", "load"]
@@ -61,10 +62,12 @@ def log_rows(item: WorkItem, unit: str) -> list[LogRow]:
 
 
 def _exercise_rows(exercise: ExerciseItem, unit: str, prefill: bool) -> Iterator[LogRow]:
-    logged = {each["index"]: each for each in exercise["customerSets"]}
-    planned = {each["index"]: each for each in exercise["exerciseSets"]}
-    for index in sorted(planned.keys() | logged.keys()):
-        yield _row(f"Set {index}", index, planned.get(index), logged.get(index), unit, prefill)
+    """Yield the sets by index; one that was logged of the planned exercise, though another was done, has its name."""
+    for index, planned, logged in pair_sets(exercise):
+        exercise_id = logged["exerciseId"] if logged else None
+        name = f": {exercise['exercise']['name']}" if exercise_id == exercise["exerciseId"] else ""
+        row = _row(f"Set {index}{name}", index, planned, logged, unit, prefill)
+        yield {**row, "exerciseId": exercise_id, "round": None} if exercise_id else row
 
 
 def _circuit_rows(circuit: CircuitItem, unit: str, prefill: bool) -> Iterator[LogRow]:
