@@ -44,8 +44,9 @@ async def test_a_coach_enters_changes_and_deletes_a_period(coach: CoachClient, o
     changed = await owner_page.submit(listed, path, kind="injured", until="")
     changed.ok().says("Injured, no end yet")
     assert await periods_of(coach, ana) == [("injured", str(today), None, None)]
-    wrong = await owner_page.submit(changed, path, until=str(today - timedelta(days=1)))
-    wrong.ok(400)
+    wrong = await owner_page.submit(changed, path, until=str(today - timedelta(days=1)), note="Knee")
+    sent = wrong.ok(400).form(path).controls
+    assert (sent["until"]["value"], sent["note"]["value"]) == (str(today - timedelta(days=1)), "Knee")
     (await owner_page.submit(changed, f"{path}/delete")).ok().says("Deleted.", "Never away or ill")
     assert await periods_of(coach, ana) == []
 
