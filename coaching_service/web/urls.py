@@ -1,10 +1,18 @@
-"""URLs of lists with filters and pages."""
+"""URLs of lists with filters and pages, and of the pages that forms return to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
+
+from marshmallow import fields
+
+
+class ReturnTo(TypedDict):
+    """`next` is the page to return to."""
+
+    next: Annotated[str | None, fields.String()]
 
 
 def list_url(path: str, query: Mapping[str, object]) -> Callable[..., str]:

@@ -35,6 +35,16 @@ async def test_client_added_after_the_confirmation_is_not_deleted(coach: CoachCl
     assert await coach.names() == []
 
 
+async def test_undo_returns_to_a_list_with_a_long_address(coach: CoachClient, owner_page: Visitor) -> None:
+    group = "ñ" * 100
+    await coach.create_customer("Ana", groups=[group])
+    params = {"all": "true", "action": "archive", "groups": group}
+    done = (await owner_page.submit(await owner_page.get(BULK, params=params), BULK)).ok().says("1 client changed")
+    undo = next(form.action for form in done.forms if form.action.endswith("/undo"))
+    undone = await owner_page.submit(done, undo)
+    assert undone.ok().says("Undone. Undo again to redo.", "Ana").path.startswith(f"{LIST}?groups=%C3%B1")
+
+
 async def test_changed_selection_of_equal_size_is_rejected(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})

@@ -176,6 +176,15 @@ async def test_bulk_result_lists_each_client_that_failed(coach: CoachClient, own
     done.ok().says("1 of 2 clients changed", "1 client could not be changed", "Customer not found")
 
 
+async def test_bulk_result_names_each_client_that_failed(coach: CoachClient, owner_page: Visitor) -> None:
+    full = await coach.create_customer("Ana", surname="Costa", groups=[f"Group {number}" for number in range(50)])
+    page = await owner_page.get("/app/customers")
+    confirmation = await choose(page, owner_page, ids=[full["_id"]], action="groups-add")
+    done = await owner_page.submit(confirmation, "/app/customers/bulk", groupNames=["Evening"])
+    done.ok().says("0 of 1 client changed", "1 client could not be changed: Ana Costa : ")
+    assert f"/app/customers/{full['_id']}" in done.links
+
+
 async def test_bulk_action_requires_a_selected_client(owner_page: Visitor, coach: CoachClient) -> None:
     await coach.create_customer()
     page = await owner_page.get("/app/customers")

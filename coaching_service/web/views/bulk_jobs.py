@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
@@ -23,6 +23,7 @@ from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, StreamedTask
+from coaching_service.web.urls import ReturnTo
 from coaching_service.web.views.operation_names import describe_operation
 
 _PATH = "/app/jobs"
@@ -49,15 +50,14 @@ def job_path(accepted: Accepted) -> str:
     return f"{_PATH}/{accepted.job_id}"
 
 
-class _UndoForm(TypedDict):
-    """The page to return to."""
-
-    next: str | None
+# A client who was not changed (None if it is not one), the name, which is empty for one who is gone, and the reason.
+_Failure = tuple[ObjectId | None, str, str]
 
 
 class _Changed(BulkResult):
-    """The result of an operation, and the batch to undo; None if there is nothing to undo."""
+    """The result of an operation, whom it could not change, and the batch to undo; None if there is nothing to undo."""
 
+    failures: list[_Failure]
     batchId: ObjectId | None
 
 
@@ -78,7 +78,7 @@ def start_operation(
         run = Run(on_progress=on_progress)
         result = await customer_bulk_jobs.run_operation(ctx, operation, selection, arguments, run)
         batch_id = None if operation in _NOT_UNDOABLE else next(iter(ctx.change_ids), None)
-        return {**result, "batchId": batch_id}
+        return {**result, "failures": await _name_failures(ctx, result["failed"]), "batchId": batch_id}
 
     return StreamedTask("customers/bulk_progress.html", {"title": title}, len(ids), run, return_url)
 
@@ -95,8 +95,7 @@ async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
     """The progress of a job, and its result."""
     job = await bulk_jobs.get(ctx, bulk_job_id)
     result = job["result"] or {}
-    failed = result.get("failed", [])[:_SHOWN]
-    names = await customers_by_id.load_names(ctx, [each["customerId"] for each in failed if "customerId" in each])
+    failed = result.get("failed", [])
     operation, may_control = await bulk_jobs.get_operation(ctx, bulk_job_id)
     return {
         "job": job,
@@ -104,9 +103,17 @@ async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
         "may_control": may_control,
         "is_undoable": operation not in _NOT_UNDOABLE,
         "is_unfinished": job["status"] in ("queued", "running"),
-        "failed": [(names.get(each.get("customerId"), ""), each["message"]) for each in failed],
-        "failed_count": len(result.get("failed", [])),
+        "failures": await _name_failures(ctx, failed),
+        "failed_count": len(failed),
     }
+
+
+async def _name_failures(ctx: Context, failed: Sequence[Mapping[str, Any]]) -> list[_Failure]:
+    """Return the first of what could not be changed, with the names of clients."""
+    shown = failed[:_SHOWN]
+    ids = [each["customerId"] for each in shown if "customerId" in each]
+    names: Mapping[Any, str] = await customers_by_id.load_names(ctx, ids)
+    return [(each.get("customerId"), names.get(each.get("customerId"), ""), each["message"]) for each in shown]
 
 
 def _name(kind: BulkJobKind, operation: str) -> str:
@@ -141,12 +148,12 @@ async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
 @pages.post(
     "/batches/{changeId}/undo",
     access=coach(CUSTOMERS.VIEW),
-    form=_UndoForm,
+    form=ReturnTo,
     on=bulk_jobs_page,
     request_class="bulk",
     idempotent=True,
 )
-async def undo_batch(ctx: Context, change_id: ObjectId, form: _UndoForm) -> Redirect:
+async def undo_batch(ctx: Context, change_id: ObjectId, form: ReturnTo) -> Redirect:
     """Undo what an operation has changed of many clients."""
     result = await undo.undo_or_begin_job(ctx, change_id)
     return redirect_after_undo(result, local_path(form["next"], "/app/customers"))

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Annotated, Any, TypedDict, cast
-from urllib.parse import urlencode
-
-from marshmallow import fields
+from typing import Annotated, Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -30,7 +27,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import record_name
-from coaching_service.web.urls import list_url
+from coaching_service.web.urls import ReturnTo, list_url
 from coaching_service.web.views.bulk_jobs import redirect_after_undo
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.customer_messages import PartQuery
@@ -62,11 +59,10 @@ class _HistoryQuery(PartQuery):
     via: Interface | None
 
 
-class _UndoForm(TypedDict):
-    """`all`: every change of the bulk operation. `next` is the page to return to."""
+class _UndoForm(ReturnTo):
+    """`all`: every change of the bulk operation."""
 
     all: Annotated[bool, Default(False)]
-    next: Annotated[str | None, fields.String()]
 
 
 @pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="customer/history.html")
@@ -156,13 +152,11 @@ async def list_changes_of_assistant(
         )
     except InvalidFields:  # the cursor is of another list
         return Redirect(path)
-    following = urlencode({"after": page["nextCursor"]})
     return {
-        "page": page,
         "rows": await _describe_all(ctx, page["docs"]),
         "history_path": f"/app{_OF_COMPANY}",
         "is_first_part": after is None,
-        "next_url": f"{path}?{following}",
+        "next_url": list_url(path, {"after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
 
@@ -182,16 +176,13 @@ async def _list_changes(
         )
     except InvalidFields:  # the cursor is of another list
         return Redirect(path)
-    following = {"after": page["nextCursor"]} | ({"via": query["via"]} if query["via"] else {})
     return {
-        "page": page,
         "rows": await _describe_all(ctx, page["docs"]),
         "query": query,
         "history_path": path,
-        "filter_url": list_url(path, {"via": query["via"]}),
         "interfaces": [("", "All"), *_VIA.items()],
         "is_first_part": query["after"] is None,
-        "next_url": f"{path}?{urlencode(following)}",
+        "next_url": list_url(path, {"via": query["via"], "after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
 

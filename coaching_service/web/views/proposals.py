@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Annotated, Any, TypedDict
-from urllib.parse import urlencode
-
-from marshmallow import fields
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
@@ -24,7 +21,7 @@ from coaching_service.people.team import service as team
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.urls import list_url
+from coaching_service.web.urls import ReturnTo, list_url
 from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/proposals")
@@ -45,13 +42,7 @@ class _ProposalsQuery(PartQuery):
     status: Annotated[Status | None, Choice(*_STATUS_NAMES)]
 
 
-class _Decision(TypedDict):
-    """`next` is the page to return to."""
-
-    next: Annotated[str | None, fields.String()]
-
-
-class _SeveralProposals(_Decision):
+class _SeveralProposals(ReturnTo):
     """The proposals of one assistant that were shown: what it proposes later is not approved with them."""
 
     proposalId: Annotated[list[ObjectId], ListOf(Identifier(), minimum=1, maximum=_MOST_WAITING)]
@@ -83,15 +74,15 @@ async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]
         page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
     except InvalidFields:  # the cursor is of another list
         return Redirect(_PATH)
-    following = {"after": page["nextCursor"]} | ({"status": status} if status else {})
+    filter_url = list_url(_PATH, {"status": status})
     names = await _load_coach_names(ctx)
     return {
         "proposals": [_describe(each, names) for each in page["docs"]],
         "statuses": _STATUS_NAMES,
         "query": query,
-        "filter_url": list_url(_PATH, {"status": status}),
+        "filter_url": filter_url,
         "is_first_part": query["after"] is None,
-        "next_url": f"{_PATH}?{urlencode(following)}" if page["hasMore"] else None,
+        "next_url": filter_url(after=page["nextCursor"]) if page["hasMore"] else None,
     }
 
 
@@ -105,12 +96,12 @@ async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
 @pages.post(
     "/{proposalId}/approve",
     access=session_only(),
-    form=_Decision,
+    form=ReturnTo,
     on=proposal_page,
     request_class="bulk",
     idempotent=True,
 )
-async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: _Decision) -> Redirect:
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
     """Approve a proposal: what it proposes is done."""
     path = f"{_PATH}/{proposal_id}"
     try:
@@ -123,12 +114,12 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: _Decision)
 @pages.post(
     "/{proposalId}/reject",
     access=session_only(),
-    form=_Decision,
+    form=ReturnTo,
     on=proposal_page,
     request_class="bulk",
     idempotent=True,
 )
-async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Decision) -> Redirect:
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
     """Reject a proposal: nothing is done."""
     await service.reject(ctx, proposal_id)
     return Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
