@@ -24,6 +24,12 @@ def format_date(value: str | date | None) -> str:
 
 
 @jinja2.pass_context
+def format_local_date(context: jinja2.runtime.Context, value: str | date | None) -> str:
+    """Return a date as format_date does; of a stored UTC time the date in the time zone of format_datetime."""
+    return format_date(_to_local_time(context, value).date() if isinstance(value, datetime) else value)
+
+
+@jinja2.pass_context
 def format_datetime(context: jinja2.runtime.Context, value: datetime | None) -> str:
     """Return a stored UTC time as `2 Mar 2026, 09:30 CET`, in the time zone of the page's client or of the company."""
     if value is None:
@@ -94,6 +100,11 @@ def document_options(documents: Sequence[Mapping[str, Any]]) -> list[tuple[str, 
     return [(str(document["_id"]), document["name"]) for document in documents]
 
 
+def name_options(names: Mapping[Any, str]) -> list[tuple[str, str]]:
+    """Return names by identifier as options of a select, in the order of the names."""
+    return sorted(((str(key), name) for key, name in names.items()), key=lambda option: option[1].casefold())
+
+
 def word_options(words: Sequence[str]) -> list[tuple[str, str]]:
     """Return words as options of a select, labels capitalized."""
     return [(word, word.capitalize()) for word in words]
@@ -131,7 +142,7 @@ def source_name(source: Mapping[str, object]) -> str:
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    "date": format_date,
+    "date": format_local_date,
     "datetime": format_datetime,
     "clock_time": format_clock_time,
     "local_date": local_date,

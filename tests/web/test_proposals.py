@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -134,3 +135,11 @@ async def test_another_coach_does_not_see_it(mcp: McpHttpClient, coach: CoachCli
     assert (await eli.get(path)).status == 404
     assert not badge((await eli.get(TODAY)).ok())
     (await eli.get(LIST)).ok().says("No proposals")
+
+
+async def test_times_on_today_are_those_of_the_company(
+    mcp: McpHttpClient, coach: CoachClient, owner_page: Visitor
+) -> None:
+    (await (await coach.interactive()).patch("/coach/account", {"timezone": "Asia/Kolkata"})).ok()
+    await propose(mcp, coach, "Ana")
+    assert re.search(r"until \d+ \w{3} \d{4}, \d\d:\d\d IST", (await owner_page.get(TODAY)).ok().text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp.test_utils import TestServer
@@ -14,6 +15,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.media import StorageQuota
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
+from coaching_service.web.formatting import format_date
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
 from tests.support.client import CoachClient
@@ -153,6 +155,16 @@ async def test_api_key_expires_at_the_end_of_the_day_in_the_company_time_zone(
     (await owner_page.submit(page, KEYS, name="Reader", expires="2030-06-01")).ok().says("Expires Sat 1 Jun 2030")
     (key,) = [k for k in (await (await coach.interactive()).get("/coach/api-keys")).ok() if k["name"] == "Reader"]
     assert key["restrictions"]["expiresAt"] == "2030-06-01T09:59:59.999Z"
+
+
+# At any time one of these has another date than UTC.
+@pytest.mark.parametrize("timezone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+async def test_key_shows_when_it_was_created(coach: CoachClient, owner_page: Visitor, timezone: str) -> None:
+    session = await coach.interactive()
+    (await session.patch("/coach/account", {"timezone": timezone})).ok()
+    [key] = (await session.get("/coach/api-keys")).ok()
+    created = datetime.fromisoformat(key["createdAt"]).astimezone(ZoneInfo(timezone))
+    (await owner_page.get(KEYS)).ok().says(f"Created {format_date(created.date())}")
 
 
 async def test_employee_cannot_give_an_api_key_more_permissions_than_their_own(colleague: Colleague) -> None:
