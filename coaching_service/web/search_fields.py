@@ -6,6 +6,7 @@ import unicodedata
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 from marshmallow import fields
+from marshmallow.validate import Regexp
 
 from coaching_service.core.fields import Default
 from coaching_service.core.validation import Integer, Text
@@ -39,3 +40,9 @@ class PageQuery(TypedDict):
 
 class Search(KeywordQuery, PageQuery):
     """What is searched in a list, and the page of the results to show."""
+
+
+class MonthQuery(TypedDict):
+    """`month` is `YYYY-MM`; without it the page chooses one."""
+
+    month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]

@@ -24,8 +24,11 @@ _CONTENT_TYPES = {
     "webmanifest": "application/manifest+json; charset=utf-8",
 }
 MANIFEST = "train.webmanifest"
+_SCRIPTS = ("app", "calendar", "today", "clients", "imports", "charts", "photos", "live", "push")
+_IMAGES = ("icon.svg", "icon-192.png", "icon-512.png", "icon-maskable-512.png", "apple-touch-icon.png")
 # Each static file with its sources, which are joined. Those in `vendor` are written by scripts/vendor.
 _SOURCES = {
+    **{name: (name,) for name in (*(f"{script}.js" for script in _SCRIPTS), *_IMAGES)},
     "style.css": (
         "base.css",
         "components.css",
@@ -37,8 +40,6 @@ _SOURCES = {
         "charts.css",
         "print.css",
     ),
-    "app.js": ("app.js",),
-    "calendar.js": ("calendar.js",),
     "train.css": (
         "train.css",
         "train_account.css",
@@ -61,41 +62,16 @@ _SOURCES = {
         "train/offline.js",
         "train/start.js",
     ),
-    "icon.svg": ("icon.svg",),
-    "icon-192.png": ("icon-192.png",),
-    "icon-512.png": ("icon-512.png",),
-    "icon-maskable-512.png": ("icon-maskable-512.png",),
-    "apple-touch-icon.png": ("apple-touch-icon.png",),
     "icons.svg": ("vendor/lucide/icons.svg",),
     "htmx.js": ("vendor/htmx/htmx.min.js", "fragments.js"),
-    "today.js": ("today.js",),
-    "clients.js": ("clients.js",),
-    "imports.js": ("imports.js",),
     "sortable.js": ("vendor/sortable/Sortable.min.js",),
     "combobox.js": ("vendor/combobox-nav/index.js", "combobox_global.js"),
     "uplot.js": ("vendor/uplot/uPlot.iife.min.js",),
     "uplot.css": ("vendor/uplot/uPlot.min.css",),
-    "charts.js": ("charts.js",),
     "editor.js": ("editor/rows.js", "editor/saving.js", "editor/type_ahead.js", "editor/start.js"),
-    "photos.js": ("photos.js",),
-    "live.js": ("live.js",),
-    "push.js": ("push.js",),
 }
-# What a template names in `libraries`, with the static files that its page loads.
-_LIBRARIES = {
-    "htmx": ("htmx.js",),
-    "today": ("today.js",),
-    "clients": ("clients.js",),
-    "imports": ("imports.js",),
-    "sortable": ("sortable.js",),
-    "calendar": ("calendar.js",),
-    "combobox": ("combobox.js",),
-    "charts": ("uplot.css", "uplot.js", "charts.js"),
-    "editor": ("editor.js",),
-    "photos": ("photos.js",),
-    "live": ("live.js",),
-    "push": ("push.js",),
-}
+# What a template names in `libraries` and is more than one script, with the static files that its page loads.
+_LIBRARIES = {"charts": ("uplot.css", "uplot.js", "charts.js")}
 _MODULES = frozenset({"combobox.js"})  # published as a JavaScript module only
 
 
@@ -154,7 +130,7 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
     Raises KeyError for an unknown library.
     """
-    return [(_kind_of(file), url_of(file)) for name in names for file in _LIBRARIES[name]]
+    return [(_kind_of(file), url_of(file)) for name in names for file in _LIBRARIES.get(name, (f"{name}.js",))]
 
 
 def routes() -> list[web.RouteDef]:

@@ -26,7 +26,8 @@
   // Send a subscription to the server, and return its current public key.
   async function send(subscription) {
     const { endpoint, keys } = subscription.toJSON();
-    const body = new URLSearchParams({ csrf: device.csrf, endpoint, ...keys, userAgent: navigator.userAgent });
+    const fields = { endpoint, "keys.p256dh": keys.p256dh, "keys.auth": keys.auth, userAgent: navigator.userAgent };
+    const body = new URLSearchParams({ csrf: device.csrf, ...fields });
     const response = await fetch(device.action, { method: "POST", body, headers: { Accept: "application/json" } });
     if (!response.ok) throw new Error(`${response.status}`);
     const { data } = await response.json();

@@ -16,12 +16,11 @@ from coaching_service.core.validation import Choice, Date
 from coaching_service.people.customers import listing
 from coaching_service.training.group_programs import service as group_programs
 from coaching_service.training.group_programs.models import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
-from coaching_service.training.programs import service as programs
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.programs import list_options
 
 pages = Pages("/app/customers/groups")
-_MAX_PROGRAMS = 200
 
 
 class _Group(TypedDict):
@@ -64,13 +63,9 @@ async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Re
     """The program that clients get when they join a group."""
     if not query["group"]:
         return Redirect(pages.prefix)
-    page, ruled = await gather_reads(
-        ctx,
-        programs.list_page(ctx, archived=False, page=1, size=_MAX_PROGRAMS),
-        group_programs.list_all(ctx),
-    )
+    listed, ruled = await gather_reads(ctx, list_options(ctx), group_programs.list_all(ctx))
     rule = next((rule for rule in ruled if rule["groupName"] == query["group"]), None)
-    options = {str(program["_id"]): program["name"] for program in page["docs"]}
+    options = dict(listed)
     if rule is not None:
         options.setdefault(str(rule["programId"]), rule["programName"])
     return {"group": query["group"], "rule": rule, "programs": list(options.items()), "today": ctx.caller.today()}

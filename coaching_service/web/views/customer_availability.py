@@ -27,7 +27,7 @@ from coaching_service.web.views.availability_forms import (
     to_period,
 )
 from coaching_service.web.views.customer_calendar import WeekQuery, week_page
-from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
+from coaching_service.web.views.customer_layout import customer_path, get_today, load_header, week_path
 from coaching_service.web.views.schedule_forms import render_preview
 
 pages = Pages("/app/customers/{customerId}/availability")
@@ -68,8 +68,7 @@ async def _first_day_back(ctx: Context, customer_id: ObjectId, today: date) -> d
 async def add_absence(ctx: Context, customer_id: ObjectId, query: WeekQuery, form: AbsenceForm) -> Redirect:
     """Enter that a client is away, ill, injured or trains with limits."""
     period = await availability.create(ctx, customer_id, to_period(form))
-    customer = await load_header(ctx, customer_id)
-    notice = describe_saved(period, ctx.caller.today(customer["timezone"]))
+    notice = describe_saved(period, await get_today(ctx, customer_id))
     return Redirect(week_path(customer_id, query["week"] or period["from"]), notice)
 
 

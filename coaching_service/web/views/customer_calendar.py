@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Annotated, Any, TypedDict
 
-from marshmallow.validate import Regexp
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Text
+from coaching_service.core.validation import Date
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.training.assignments import service as assignments
@@ -26,8 +24,9 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.reports import calendar_days
-from coaching_service.web.formatting import format_date
+from coaching_service.web.formatting import format_date, name_options
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import MonthQuery
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
 from coaching_service.web.views.workout.item_actions import MoveForm, Place
@@ -45,12 +44,6 @@ class WeekQuery(TypedDict):
     """`week` is any date of the week to show; the current week if absent."""
 
     week: Annotated[str | None, Date()]
-
-
-class _MonthQuery(TypedDict):
-    """`month` is `YYYY-MM`; the current month if absent."""
-
-    month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
 
 
 class _MoveForm(MoveForm):
@@ -119,8 +112,8 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     }
 
 
-@pages.get("/month", access=coach(CUSTOMERS.VIEW), query=_MonthQuery, template="customer/month.html")
-async def month_page(ctx: Context, customer_id: ObjectId, query: _MonthQuery) -> dict[str, Any]:
+@pages.get("/month", access=coach(CUSTOMERS.VIEW), query=MonthQuery, template="customer/month.html")
+async def month_page(ctx: Context, customer_id: ObjectId, query: MonthQuery) -> dict[str, Any]:
     """A month of the client's calendar, in weeks from Monday to Sunday."""
     customer = await load_header(ctx, customer_id)
     today = ctx.caller.today(customer["timezone"])
@@ -148,13 +141,13 @@ async def month_page(ctx: Context, customer_id: ObjectId, query: _MonthQuery) ->
 
 def _list_exercises(blocks: Sequence[Block]) -> list[tuple[str, str]]:
     """Return the planned exercises of blocks by name, each once, as options of a select."""
-    names: dict[str, str] = {}
+    names: dict[ObjectId, str] = {}
     for item in (item for block in blocks for item in block["items"]):
         if item["type"] == "EXERCISE":
-            names[str(item["exerciseId"])] = item["exercise"]["name"]
+            names[item["exerciseId"]] = item["exercise"]["name"]
         elif item["type"] == "CIRCUIT":
-            names |= {str(entry["exerciseId"]): entry["exercise"]["name"] for entry in item["circuitExercises"]}
-    return sorted(names.items(), key=lambda option: option[1].casefold())
+            names |= {entry["exerciseId"]: entry["exercise"]["name"] for entry in item["circuitExercises"]}
+    return name_options(names)
 
 
 def days_of_week(day: date) -> list[date]:

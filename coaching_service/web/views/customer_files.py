@@ -23,7 +23,8 @@ from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.customer_details import details_page
-from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
+from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
+from coaching_service.web.views.past_dates import require_past_date
 from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, PhotosForm, add_received, missing_sides
 from coaching_service.web.views.photo_pairs import has_photos, pair_photos
 
@@ -66,7 +67,7 @@ async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery)
 @pages.post("/photos", access=coach(CUSTOMERS.EDIT), form=PHOTOS_FORM, on=photos_page)
 async def add_photos(ctx: Context, customer_id: ObjectId, form: PhotosForm, files: ReceivedFiles) -> Redirect:
     """Add the photos of a date, replacing the photos of the same sides."""
-    await require_plausible_date(ctx, customer_id, "createdAt", form["createdAt"])
+    require_past_date("createdAt", form["createdAt"], await get_today(ctx, customer_id), or_tomorrow=True)
     _, notice = await add_received(ctx, customer_id, form["createdAt"], files)
     return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", notice)
 

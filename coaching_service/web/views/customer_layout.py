@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import date
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
-from coaching_service.core.errors import invalid_field
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
@@ -14,7 +13,6 @@ from coaching_service.people.customers import service as customers
 from coaching_service.web.views.availability_forms import describe_period
 
 _HEADER_FIELDS = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")
-_FIRST_DATE = "1900-01-01"
 
 
 async def load_header(ctx: Context, customer_id: ObjectId) -> Document:
@@ -40,9 +38,9 @@ def customer_path(customer_id: ObjectId, tab: str = "") -> str:
     return f"/app/customers/{customer_id}{tab}"
 
 
-def week_path(customer_id: ObjectId, date: str) -> str:
+def week_path(customer_id: ObjectId, day: str) -> str:
     """Return the path of the calendar week that contains a date."""
-    return f"/app/customers/{customer_id}?week={date}"
+    return f"/app/customers/{customer_id}?week={day}"
 
 
 def review_path(customer_id: ObjectId, block_id: ObjectId) -> str:
@@ -50,15 +48,7 @@ def review_path(customer_id: ObjectId, block_id: ObjectId) -> str:
     return customer_path(customer_id, f"/blocks/{block_id}/review")
 
 
-async def require_plausible_date(
-    ctx: Context, customer_id: ObjectId, field: str, date: str, *, days_ahead: int = 1
-) -> None:
-    """Raise InvalidFields for `field` unless a date is from 1900 on and at most so many days (0 or 1) ahead.
-
-    Ahead of the client's today.
-    """
-    customer = await load_header(ctx, customer_id)
-    last = str(ctx.caller.today(customer["timezone"]) + timedelta(days=days_ahead))
-    if not _FIRST_DATE <= date <= last:
-        word = "tomorrow" if days_ahead else "today"
-        raise invalid_field(field, f"must be a date from {_FIRST_DATE[:4]} on and not after {word}")
+async def get_today(ctx: Context, customer_id: ObjectId) -> date:
+    """Return today's date where a client is. Raises NotFound, Forbidden."""
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    return ctx.caller.today(customer["timezone"])

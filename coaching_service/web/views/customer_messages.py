@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
-from urllib.parse import urlencode
 
 from marshmallow import fields
 
@@ -22,6 +21,7 @@ from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app")
@@ -66,7 +66,7 @@ async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -
         "first_new": new[0] if new else None,
         "is_newest": is_newest,
         "live_after": live_after,
-        "earlier_url": f"{path}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
+        "earlier_url": list_url(path, {"after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
 

@@ -32,8 +32,9 @@ from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_day, first_monday
-from coaching_service.web.views.customer_layout import customer_path, load_header, require_plausible_date
+from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
 from coaching_service.web.views.far_values import Confirmation, ValueDate, require_confirmed_values
+from coaching_service.web.views.past_dates import require_past_date
 from coaching_service.web.views.photo_pairs import compare_over_period, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
@@ -249,7 +250,7 @@ def _summarize_compliance(result: Compliance, outline: Sequence[CalendarDay], to
 @pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm, on=progress_page)
 async def record_value(ctx: Context, customer_id: ObjectId, form: _ValueForm) -> Redirect:
     """Record a value of a metric, replacing the value of the same date; one far from the last is asked about."""
-    await require_plausible_date(ctx, customer_id, "date", form["date"], days_ahead=0)
+    require_past_date("date", form["date"], await get_today(ctx, customer_id))
     entered = {"value": (form["metricId"], form["value"])}
     await require_confirmed_values(ctx, customer_id, form["date"], entered, confirmed=form["confirmed"])
     await metrics.record(ctx, customer_id, form["metricsSetId"], form["metricId"], form["date"], form["value"])

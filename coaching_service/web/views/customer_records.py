@@ -27,7 +27,7 @@ from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets.models import MAX_LOAD
 from coaching_service.training.workouts.sets.records import unit_of
 from coaching_service.web import charts
-from coaching_service.web.formatting import format_date
+from coaching_service.web.formatting import format_date, name_options
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.record_words import best_records, format_record_value
 from coaching_service.web.search_fields import Search
@@ -97,7 +97,7 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
         "page_url": list_url(customer_path(customer_id, "/records"), {"keywords": query["keywords"]}),
         "keywords": query["keywords"],
         "maxes": sorted(named, key=lambda each: each["exerciseName"].casefold()),
-        "exercises": sorted(((str(key), name) for key, name in names.items()), key=lambda pair: pair[1].casefold()),
+        "exercises": name_options(names),
         "chosen": str(query["exerciseId"] or ""),
         "unit": ctx.caller.company.load_unit,
     }

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import NotFound
-from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.validation import Integer
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.models import FormResponse
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.item_results import describe_answer
 
 pages = Pages("/app/customers/{customerId}/check-ins/responses")
 _PAGE_SIZE = 8
-
-
-class _ResponsesQuery(TypedDict):
-    page: Annotated[int, Integer(minimum=1, maximum=10000), Default(1)]
 
 
 class _ComparedAnswer(TypedDict):
@@ -49,8 +44,8 @@ class _ComparedResponse(TypedDict):
     answers: list[_ComparedAnswer]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), query=_ResponsesQuery, template="customer/responses.html")
-async def responses_page(ctx: Context, customer_id: ObjectId, query: _ResponsesQuery) -> dict[str, Any]:
+@pages.get("", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), query=PageQuery, template="customer/responses.html")
+async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The responses of a client, the latest first."""
     customer, responses = await gather_reads(
         ctx, load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
@@ -92,10 +87,8 @@ def _form_key(response: FormResponse) -> object:
     return response["formId"] or response["formName"]
 
 
-@pages.post("/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page, query=_ResponsesQuery)
-async def review_response(
-    ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: _ResponsesQuery
-) -> Redirect:
+@pages.post("/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page, query=PageQuery)
+async def review_response(ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: PageQuery) -> Redirect:
     """Mark a response as reviewed."""
     response = await form_responses.set_reviewed(ctx, response_id, reviewed=True)
     if response["customer"]["_id"] != customer_id:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict, cast
+from typing import Any
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
-from coaching_service.core.validation import TEXT_LENGTH, Link, StringList, Text, Version
 from coaching_service.library.exercises import customization
 from coaching_service.library.exercises.override_models import ExerciseOverride
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.exercises import exercise_page
 
 pages = Pages("/app/exercises/{exerciseId}")
-
-
-class _Override(TypedDict):
-    videoLink: Annotated[str | None, Link()]
-    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
-    aliases: Annotated[list[str], StringList(max_length=200), Default(list)]
-    version: Annotated[int, Version()]
 
 
 def _path(exercise_id: ObjectId) -> str:
@@ -58,10 +49,10 @@ async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
-@pages.post("/override", access=coach(EXERCISES.EDIT), form=_Override, on=override_page)
-async def save_override(ctx: Context, exercise_id: ObjectId, form: _Override) -> Redirect:
+@pages.post("/override", access=coach(EXERCISES.EDIT), form=ExerciseOverride, on=override_page)
+async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverride) -> Redirect:
     """Save the company's own texts of a shared exercise."""
-    await customization.set_override(ctx, exercise_id, cast("ExerciseOverride", form))
+    await customization.set_override(ctx, exercise_id, form)
     return Redirect(_path(exercise_id), "Changes saved.")
 
 

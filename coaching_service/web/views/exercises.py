@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, cast
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
@@ -11,27 +11,18 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import (
-    TEXT_LENGTH,
-    Choice,
-    Identifier,
-    Link,
-    ListOf,
-    StringList,
-    Text,
-    Version,
-)
+from coaching_service.core.validation import Choice, Identifier, ListOf, Version
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import (
     ASSISTANCE,
     LEVELS,
     LOAD,
-    LOAD_TYPES,
     MINE,
     PUBLIC,
     TYPES,
     ExerciseChange,
+    ExerciseDetails,
     NewExercise,
 )
 from coaching_service.lifecycle.customer_bulk import schedules
@@ -54,16 +45,9 @@ class _Search(Search):
     type: Annotated[str | None, Choice(MINE, PUBLIC, *TYPES)]
 
 
-class _Exercise(TypedDict):
-    name: str
-    aliases: Annotated[list[str], StringList(max_length=200), Default(list)]
-    type: Annotated[str, Choice(*TYPES), Default("strength")]
-    level: Annotated[str | None, Choice(*LEVELS)]
-    equipment: str | None
-    loadType: Annotated[str, Choice(*LOAD_TYPES), Default(LOAD)]
-    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
-    videoLink: Annotated[str | None, Link()]
-    tags: Annotated[list[str], StringList(), Default(list)]
+class _Exercise(ExerciseDetails):
+    """An exercise; the muscles that it trains are in two lists."""
+
     primaryMuscles: Annotated[list[ObjectId], ListOf(Identifier(), maximum=23), Default(list)]
     secondaryMuscles: Annotated[list[ObjectId], ListOf(Identifier(), maximum=23), Default(list)]
 

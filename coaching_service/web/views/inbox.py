@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Annotated, Any
-from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
@@ -19,6 +18,7 @@ from coaching_service.progress.form_requests import service as form_requests
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/inbox")
@@ -40,12 +40,11 @@ async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any] | Redir
         page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
     except InvalidFields:  # the cursor is of another list
         return Redirect(_PATH)
-    next_query = {"after": page["nextCursor"]} | ({"all": "true"} if query["all"] else {})
     return {
         "page": page,
         "shows_all": query["all"],
         "live_after": None if query["after"] else live_after,
-        "next_url": f"{_PATH}?{urlencode(next_query)}",
+        "next_url": list_url(_PATH, {"after": page["nextCursor"], "all": query["all"] and "true"})(),
         **(await _load_forms(ctx) if FORMS.VIEW in ctx.caller.permissions else {}),
     }
 

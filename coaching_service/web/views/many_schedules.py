@@ -28,7 +28,7 @@ from coaching_service.training.schedule.effects import Effect, Fields, Operation
 from coaching_service.training.schedule.models import SkipReason
 from coaching_service.training.schedule.schemas import ScheduleRange
 from coaching_service.training.workouts.reports import exercises as exercise_reports
-from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.formatting import format_date, name_options, quantity
 from coaching_service.web.pages import Handler, Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk import (
     ClientSelection,
@@ -123,14 +123,14 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | R
     )
     exercise_id, program_id = query["plannedExerciseId"], query["assignedProgramId"]
     names = await exercises.get_names(ctx, [*planned, *([exercise_id] if exercise_id else [])])
-    options = {str(each): name["name"] for each, name in names.items()}
+    options = {each: name["name"] for each, name in names.items()}
     return {
         "query": query,
         "count": len(ids),
         "names": await customers_by_id.list_names(ctx, ids, _MAX_NAMES),
         "program": await programs.require(ctx, program_id) if program_id else None,
-        "exercise_name": options.get(str(exercise_id), ""),
-        "exercises": sorted(options.items(), key=lambda option: option[1].casefold()),
+        "exercise_name": options.get(exercise_id, "") if exercise_id else "",
+        "exercises": name_options(options),
         "selection_hash": selection_hash(ids),
         "selection_query": urlencode(to_parameters(query), doseq=True),
         "return_url": _return_url(query),

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypedDict, TypeVar
+from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, require_by_id
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Version
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import Metric, MetricSet, MetricSetChange, NewMetric
+from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricSetDetails, NewMetric
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/settings/metric-sets")
 _MAX_METRICS = 100
-NamedMetric = TypeVar("NamedMetric", Metric, NewMetric)
 
 
-class _NewMetricSet(TypedDict):
-    name: str
-    assignAutomatically: Annotated[bool, Default(False)]
+class _NewMetricSet(MetricSetDetails):
     metricName: str
     metricUnitId: ObjectId
 
 
-class _MetricSetUpdate(TypedDict):
-    name: str
-    assignAutomatically: bool
+class _MetricSetUpdate(MetricSetDetails):
     version: Annotated[int, Version()]
 
 
@@ -57,9 +52,7 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
 async def create_metric_set(ctx: Context, form: _NewMetricSet) -> Redirect:
     """Create a set with its first metric."""
     metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
-    metric_set = await metric_sets.create(
-        ctx, {"name": form["name"], "assignAutomatically": form["assignAutomatically"], "metrics": [metric]}
-    )
+    metric_set = await metric_sets.create(ctx, {**take(MetricSetDetails, form), "metrics": [metric]})
     return Redirect(_set_path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here.")
 
 

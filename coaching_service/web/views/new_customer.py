@@ -19,14 +19,13 @@ from coaching_service.people.customers.models import CustomerDetails, SentCustom
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.programs import service as programs
-from coaching_service.web.formatting import quantity
+from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_check_ins import RHYTHMS, CheckInChoice, list_contents, to_check_in
 from coaching_service.web.views.customer_layout import customer_path, week_path
+from coaching_service.web.views.programs import list_options
 
 pages = Pages("/app/customers/new")
-_MAX_PROGRAMS = 500
 
 
 class _Beginning(TypedDict):
@@ -47,7 +46,7 @@ class _NewCustomer(SentCustomer, _Beginning):
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The form for a new client."""
     groups, coaches = await gather_reads(ctx, listing.list_groups(ctx), team.list_coaches(ctx))
-    trainers = [("", "Unassigned"), *((str(coach["_id"]), coach["name"]) for coach in coaches)]
+    trainers = [("", "Unassigned"), *document_options(coaches)]
     if _sees_assigned_only(ctx):
         trainers = [(str(ctx.caller.id), ctx.caller.name)]
     return {
@@ -63,8 +62,7 @@ async def new_customer_page(ctx: Context) -> dict[str, Any]:
 async def _list_programs(ctx: Context) -> list[tuple[str, str]]:
     if PROGRAMS.VIEW not in ctx.caller.permissions:
         return []
-    page = await programs.list_page(ctx, archived=False, page=1, size=_MAX_PROGRAMS)
-    return [("", "No program"), *((str(program["_id"]), program["name"]) for program in page["docs"])]
+    return [("", "No program"), *await list_options(ctx)]
 
 
 def _sees_assigned_only(ctx: Context) -> bool:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NamedTuple, TypedDict, cast
+from typing import Any, NamedTuple, cast
 
+from marshmallow import Schema
+
+from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
-from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
 from coaching_service.people.notification_settings.models import SETTINGS_INPUT, NotificationSettings, SomeSettings
 from coaching_service.people.own_user import service as own_user
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
 from coaching_service.people.push import service as push
-from coaching_service.people.push.models import MAX_ENDPOINT, MAX_USER_AGENT, NewPushSubscription
-from coaching_service.people.push.schemas import BrowserKey
+from coaching_service.people.push.models import NewPushSubscription
 from coaching_service.web.device_names import describe_device
-from coaching_service.web.pages import Redirect
+from coaching_service.web.pages import Pages, Redirect
 
 _COMMON = ("messages", "showDetails", "quietFrom", "quietTo")
 CLIENT_FORM = SETTINGS_INPUT(only=(*_COMMON, "reminders", "workouts", "checkIns", "workoutTime"))
@@ -46,52 +46,50 @@ COACH_KINDS = (
 )
 
 
-class DeviceForm(TypedDict):
-    """The subscription of a browser, as a script sends it."""
+def declare(
+    pages: Pages, access: Access, templates: str, kinds: tuple[KindOfNotification, ...], schema: Schema
+) -> None:
+    """Declare the pages of the settings of the caller, whose templates are in the folder `templates`."""
 
-    endpoint: Annotated[str, Text(max_length=MAX_ENDPOINT)]
-    p256dh: Annotated[str, BrowserKey("p256dh")]
-    auth: Annotated[str, BrowserKey("auth")]
-    userAgent: Annotated[str, Text(max_length=MAX_USER_AGENT, allow_blank=True), Default("")]
+    @pages.get("", access=access, template=f"{templates}/notifications.html")
+    async def notifications_page(ctx: Context) -> dict[str, Any]:
+        """Which notifications the caller gets, when, and on which devices."""
+        devices = await push.list_own_devices(ctx)
+        return {
+            "kinds": kinds,
+            "settings": (await own_user.get(ctx))["notifications"],
+            "devices": [{**each, "name": describe_device(each["userAgent"])} for each in devices],
+            "has_device": any(each["isCurrent"] for each in devices),
+            "push_key": (await push_keys.get_public_key(ctx.services))["key"],
+        }
 
+    @pages.post("", access=access, form=schema, on=notifications_page, idempotent=True)
+    async def change_notifications(ctx: Context, form: SomeSettings) -> Redirect:
+        """Change which notifications the caller gets."""
+        await own_user.update(ctx, {"notifications": cast("NotificationSettings", form)})
+        return Redirect(pages.prefix, "Changes saved.")
 
-async def read_settings(ctx: Context, kinds: tuple[KindOfNotification, ...]) -> dict[str, Any]:
-    """Return the variables of a page with the settings of the caller."""
-    devices = await push.list_own_devices(ctx)
-    return {
-        "kinds": kinds,
-        "settings": (await own_user.get(ctx))["notifications"],
-        "devices": [{**each, "name": describe_device(each["userAgent"])} for each in devices],
-        "has_device": any(each["isCurrent"] for each in devices),
-        "push_key": (await push_keys.get_public_key(ctx.services))["key"],
-    }
+    @pages.post("/devices", access=access, form=NewPushSubscription, on=notifications_page, idempotent=True)
+    async def turn_device_on(ctx: Context, form: NewPushSubscription) -> Redirect:
+        """Send notifications to the browser that sends this form; its script receives the current public key."""
+        await push.subscribe(ctx, form)
+        data = await push_keys.get_public_key(ctx.services)
+        return Redirect(pages.prefix, "Notifications are on for this device.", data={**data})
 
+    @pages.post("/devices/{subscriptionId}/remove", access=access, on=notifications_page)
+    async def turn_device_off(ctx: Context, subscription_id: ObjectId) -> Redirect:
+        """Send no more notifications to a device."""
+        await push.unsubscribe(ctx, subscription_id)
+        return Redirect(pages.prefix, "Notifications are off for that device.")
 
-async def save_settings(ctx: Context, form: SomeSettings, path: str) -> Redirect:
-    """Change the settings of the caller."""
-    await own_user.update(ctx, {"notifications": cast("NotificationSettings", form)})
-    return Redirect(path, "Changes saved.")
+    @pages.post("/test", access=access, on=notifications_page)
+    async def test_device(ctx: Context) -> Redirect:
+        """Send a notification to the device of this session."""
+        sent = await sending.enqueue_test(ctx)
+        text = "A test is on its way." if sent else "Notifications are off for this device: turn them on."
+        return Redirect(pages.prefix, text)
 
-
-async def turn_on(ctx: Context, form: DeviceForm, path: str) -> Redirect:
-    """Store the subscription of the browser that sends it; the script receives the current public key."""
-    subscription: NewPushSubscription = {
-        "endpoint": form["endpoint"],
-        "keys": {"p256dh": form["p256dh"], "auth": form["auth"]},
-        "userAgent": form["userAgent"],
-    }
-    await push.subscribe(ctx, subscription)
-    data = await push_keys.get_public_key(ctx.services)
-    return Redirect(path, "Notifications are on for this device.", data={**data})
-
-
-async def turn_off(ctx: Context, subscription_id: ObjectId, path: str) -> Redirect:
-    """End the notifications on a device of the caller."""
-    await push.unsubscribe(ctx, subscription_id)
-    return Redirect(path, "Notifications are off for that device.")
-
-
-async def send_test(ctx: Context, path: str) -> Redirect:
-    """Send a notification to the device of the caller's session."""
-    sent = await sending.enqueue_test(ctx)
-    return Redirect(path, "A test is on its way." if sent else "Notifications are off for this device: turn them on.")
+    @pages.get("/phones", access=access, template=f"{templates}/phones.html")
+    async def phones_page(_: Context) -> dict[str, Any]:
+        """What each phone needs to show notifications."""
+        return {}

@@ -136,11 +136,8 @@ _EXCEPTIONS = {
     "unassignSet": "Metric set unassigned",
     "updateCompany": "Company changed",
     "testDevice": "Test notification sent",
-    "testOwnDevice": "Test notification sent",
     "turnDeviceOff": "Notifications of a device turned off",
     "turnDeviceOn": "Notifications of a device turned on",
-    "turnOwnDeviceOff": "Notifications of a device turned off",
-    "turnOwnDeviceOn": "Notifications of a device turned on",
 }
 
 

@@ -29,7 +29,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
-from coaching_service.web.formatting import quantity
+from coaching_service.web.formatting import document_options, name_options, quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import Keywords, Search
 from coaching_service.web.urls import list_url
@@ -39,7 +39,7 @@ from coaching_service.web.views.workout.item_texts import ItemsText, create_from
 
 pages = Pages("/app/programs")
 _PAGE_SIZE = 24
-_MAX_CLIENTS = 50
+_MAX_CLIENTS, _MAX_OPTIONS = 50, 500
 
 
 class _Search(Search):
@@ -92,7 +92,7 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         list_clients_on(ctx, program_id),
     )
     exercise_ids = {each for block in blocks for item in block["items"] for each in planned_exercise_ids(item)}
-    names = {str(each): name["name"] for each, name in (await exercises.get_names(ctx, exercise_ids)).items()}
+    names = await exercises.get_names(ctx, exercise_ids)
     weeks = _group_by_week(blocks, ctx.caller.company.load_unit)
     return {
         "program": program,
@@ -108,10 +108,16 @@ async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery)
         "today": ctx.caller.today(),
         "unit": ctx.caller.company.load_unit,
         "running_count": len(running),
-        "exercises": sorted(names.items(), key=lambda option: option[1].casefold()),
+        "exercises": name_options({each: name["name"] for each, name in names.items()}),
         "last_day_of_weeks": max(weeks, default=1) * 7,
         "preview": None,
     }
+
+
+async def list_options(ctx: Context) -> list[tuple[str, str]]:
+    """Return the programs that can be assigned as options of a select, at most the first 500 by name."""
+    page = await programs.list_page(ctx, archived=False, page=1, size=_MAX_OPTIONS)
+    return document_options(page["docs"])
 
 
 async def list_clients_on(ctx: Context, program_id: ObjectId) -> list[RunningAssignment]:

@@ -142,27 +142,27 @@ async def request_password_reset(ctx: Context, form: ForgottenPassword, request:
     )
 
 
-@pages.get("/reset-password", access=public(), query=TokenQuery, template="sign_in/reset_password.html")
-async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
-    """The page to choose a new password, linked from the e-mail."""
-    return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
+def declare_password_reset(of: Pages, path: str, sign_in_path: str) -> None:
+    """Declare the page to choose a new password, linked from an email, and where the user signs in with it."""
+
+    @of.get(path, access=public(), query=TokenQuery, template="sign_in/reset_password.html")
+    async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
+        """The page to choose a new password."""
+        return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
+
+    @of.post(path, access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
+    async def reset_password(ctx: Context, form: PasswordReset) -> Redirect:
+        """Set the password; every session of the account ends."""
+        new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
+        return Redirect(
+            sign_in_path,
+            f"Password changed. Sign in with your new password.{describe_api_keys(new_password)}",
+            ends_session=True,
+            device_token=new_password["deviceToken"],
+        )
 
 
-@pages.post("/reset-password", access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
-async def reset_password(ctx: Context, form: PasswordReset) -> Redirect:
-    """Set the password; every session of the account ends."""
-    return await set_new_password(ctx, form, "/app/sign-in")
-
-
-async def set_new_password(ctx: Context, form: PasswordReset, sign_in_path: str) -> Redirect:
-    """Set the password of the user of a mailed token, and redirect to the sign-in page."""
-    new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
-    return Redirect(
-        sign_in_path,
-        f"Password changed. Sign in with your new password.{describe_api_keys(new_password)}",
-        ends_session=True,
-        device_token=new_password["deviceToken"],
-    )
+declare_password_reset(pages, "/reset-password", "/app/sign-in")
 
 
 def describe_api_keys(new_password: NewPassword) -> str:

@@ -80,7 +80,7 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
         "statuses": _STATUSES,
         "status": status,
         "is_first_part": not query.get("after"),
-        "next_url": list_url(here, {"status": status, "after": page["nextCursor"]})(),
+        "next_url": list_url(here, {"status": status, "after": page["nextCursor"]})() if page["hasMore"] else None,
         "new_secret": None,
         "now": now(),
     }

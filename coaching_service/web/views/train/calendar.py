@@ -5,17 +5,16 @@ from __future__ import annotations
 from calendar import monthrange
 from datetime import date, timedelta
 from functools import partial
-from typing import Annotated, Any, TypedDict
-
-from marshmallow.validate import Regexp
+from typing import Annotated, Any
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Date, Text
+from coaching_service.core.validation import Date
 from coaching_service.people.availability import service as availability
 from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.web.pages import Pages
+from coaching_service.web.search_fields import MonthQuery
 from coaching_service.web.views.availability_forms import list_bands
 from coaching_service.web.views.train.dates import label_day, label_month
 
@@ -23,12 +22,6 @@ pages = Pages("/train")
 
 _YEARS = (1900, 2200)
 _WEEK = timedelta(days=7)
-
-
-class MonthQuery(TypedDict):
-    """`month` is `YYYY-MM`."""
-
-    month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
 
 
 class _CalendarQuery(MonthQuery):

@@ -12,7 +12,6 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.validation import Integer
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import service as logs
@@ -21,6 +20,7 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import FormItem
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.item_results import describe_answer, describe_results
@@ -38,10 +38,6 @@ class _FormQuery(TypedDict):
     """`edit`: show the form though it has been answered."""
 
     edit: Annotated[bool, Default(False)]
-
-
-class _ResponsesQuery(TypedDict):
-    page: Annotated[int, Integer(minimum=1, maximum=10000), Default(1)]
 
 
 @pages.get(_FORM, access=customer(), query=_FormQuery, template="train/form.html")
@@ -99,8 +95,8 @@ async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
     return Redirect(_back_path(block), f"{item['form']['name']} sent. Your coach will see your answers.")
 
 
-@pages.get("/form-responses", access=customer(), query=_ResponsesQuery, template="train/form_responses.html")
-async def form_responses_page(ctx: Context, query: _ResponsesQuery) -> dict[str, Any]:
+@pages.get("/form-responses", access=customer(), query=PageQuery, template="train/form_responses.html")
+async def form_responses_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The answers to forms, the latest first."""
     responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
     first = skip_of(query["page"], _PAGE_SIZE)

@@ -9,7 +9,7 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.web.pages import Pages
-from coaching_service.web.views.train.calendar import MonthQuery
+from coaching_service.web.search_fields import MonthQuery
 from coaching_service.web.views.train.dates import label_day, label_month
 from coaching_service.web.views.train.workout.feelings import FEELINGS
 

@@ -26,8 +26,8 @@ from coaching_service.web.views.far_values import (
     entered_values,
     require_confirmed_values,
 )
+from coaching_service.web.views.past_dates import require_past_date
 from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.own_dates import require_past_date
 
 pages = Pages("/train/measurements")
 _MAX_VALUES = 200
@@ -62,7 +62,7 @@ async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
 @pages.post("", access=customer(), form=_Values, on=measurements_page)
 async def record_own_values(ctx: Context, form: _Values) -> Redirect:
     """Record the values that were entered; a metric without one keeps what it has."""
-    require_past_date(ctx, "date", form["date"])
+    require_past_date("date", form["date"], ctx.caller.today())
     entered = entered_values(form["values"])
     if not entered:
         raise BadRequest("Enter at least one value.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
@@ -18,6 +17,7 @@ from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_messages import FileQuery, PartQuery
 
 pages = Pages("/train/messages")
@@ -44,7 +44,7 @@ async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any] | Redi
         "first_new": new[0] if is_newest and new else None,
         "is_newest": is_newest,
         "live_after": live_after,
-        "earlier_url": f"{_PATH}?{urlencode({'after': page['nextCursor']})}" if page["hasMore"] else None,
+        "earlier_url": list_url(_PATH, {"after": page["nextCursor"]})() if page["hasMore"] else None,
         "day_names": {today: "Today", today - timedelta(days=1): "Yesterday"},
         "unread_messages": 0,
     }

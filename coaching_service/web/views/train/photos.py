@@ -22,10 +22,10 @@ from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.urls import list_url
 from coaching_service.web.views.body_weights import Weights, find_weights, weight_at
+from coaching_service.web.views.past_dates import require_past_date
 from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, PhotosForm, Side, add_received, missing_sides
 from coaching_service.web.views.photo_pairs import ShownPhoto, describe_weight
 from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.own_dates import require_past_date
 
 pages = Pages("/train/photos")
 _DATES_PER_PAGE = 6
@@ -143,7 +143,7 @@ def _show(photos: PhotoDate, side: str, size: str, weights: Weights | None, capt
 async def add_own_photos(ctx: Context, form: PhotosForm, files: ReceivedFiles) -> Redirect:
     """Add the photos of a date, replacing the photos of the same sides, and offer the form for missing ones."""
     day = form["createdAt"]
-    require_past_date(ctx, "createdAt", day)
+    require_past_date("createdAt", day, ctx.caller.today())
     record, notice = await add_received(ctx, ctx.caller.id, day, files)
     return Redirect(f"{pages.prefix}?date={day}" if missing_sides(record) else pages.prefix, notice)
 

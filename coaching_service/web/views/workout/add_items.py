@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any, TypedDict, TypeVar
 from urllib.parse import urlencode
 
@@ -14,12 +14,10 @@ from coaching_service.core.validation import Text
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import PlannedMetrics, PlannedReminder, TaskFields
-from coaching_service.web.formatting import quantity
+from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.pages import Redirect
 from coaching_service.web.search_fields import Search
 from coaching_service.web.views.far_values import Confirmation
@@ -67,13 +65,9 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
     return {
         "exercises": exercise_page,
         "proposed_sets": PROPOSED_SETS,
-        "forms": _options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
-        "metric_sets": _options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
+        "forms": document_options(await forms.list_all(ctx)) if FORMS.VIEW in permissions else [],
+        "metric_sets": document_options(await metric_sets.list_all(ctx)) if METRICS.VIEW in permissions else [],
     }
-
-
-def _options(documents: Sequence[Form | MetricSet]) -> list[tuple[str, str]]:
-    return [(str(document["_id"]), document["name"]) for document in documents]
 
 
 def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
