@@ -230,6 +230,61 @@ async def test_removed_metric_is_archived(coach: CoachClient) -> None:
     (await record(coach, ana, body, 81, TUESDAY, at=1)).ok(201)
 
 
+async def test_values_of_a_removed_metric_stay_when_an_item_is_logged_again(coach: CoachClient) -> None:
+    """Contract 7: a removed metric is archived, not lost: also not with a log that has only what the set has now."""
+    ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
+    weight, waist = body["metrics"]
+    block = await block_with(coach, ana, metrics_of(body))
+    [item] = block["items"]
+    old = {"metricId": waist["_id"], "value": 82}
+    (await log(coach, block, item, values=[{"metricId": weight["_id"], "value": 80}, old])).ok()
+    remaining = {"_id": weight["_id"], "name": "Weight", "metricUnitId": weight["metricUnit"]["_id"]}
+    (await coach.patch(f"/coach/metrics-sets/{body['_id']}", {"metrics": [remaining]})).ok()
+
+    (await log(coach, block, item, values=[{"metricId": weight["_id"], "value": 79}, old])).ok()
+    (await log(coach, block, item, values=[old | {"value": 83}])).refused(409, "removed")
+    (await log(coach, block, item, values=[{"metricId": weight["_id"], "value": 78}])).ok()
+
+    assert await history(coach, ana, body, weight) == [{"date": MONDAY, "value": 78}]
+    assert await history(coach, ana, body, waist) == [{"date": MONDAY, "value": 82}]
+
+
+async def test_log_with_the_recorded_values_is_accepted_after_the_set_was_unassigned(coach: CoachClient) -> None:
+    """Contract 7: new values are 409; those of an earlier log, such as with another comment, are not new."""
+    ana, body = await coach.create_customer(), await metric_set(coach)
+    block = await block_with(coach, ana, metrics_of(body))
+    [item] = block["items"]
+    values = [{"metricId": body["metrics"][0]["_id"], "value": 70}]
+    (await log(coach, block, item, values=values)).ok()
+    (await unassign(coach, ana, body)).ok(204)
+
+    logged = (await log(coach, block, item, values=values, comment="Before breakfast")).ok()
+
+    assert (logged["comment"], logged["values"]) == ("Before breakfast", values)
+    without_metrics = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    (await log(without_metrics, block, item, comment="After breakfast")).ok()
+    assert await history(coach, ana, body) == [{"date": MONDAY, "value": 70}]
+    (await log(coach, block, item, values=[values[0] | {"value": 71}])).refused(409, "not assigned")
+
+
+async def test_corrected_value_stays_when_the_rest_of_its_log_changes(coach: CoachClient) -> None:
+    """Contract 7: a second value of a date replaces the first, not a log that was sent before."""
+    ana, body = await coach.create_customer(), await metric_set(coach, "Weight", "Waist")
+    block = await block_with(coach, ana, metrics_of(body))
+    [item] = block["items"]
+    logged = [{"metricId": metric["_id"], "value": 80} for metric in body["metrics"]]
+    (await log(coach, block, item, values=logged)).ok()
+    (await record(coach, ana, body, 78)).ok(201)
+    (await log(coach, block, item, values=[logged[0], logged[1] | {"value": 91}], comment="After breakfast")).ok()
+    assert [await history(coach, ana, body, metric) for metric in body["metrics"]] == [
+        [{"date": MONDAY, "value": 78}],
+        [{"date": MONDAY, "value": 91}],
+    ]
+    (await log(coach, block, item, values=[logged[0] | {"value": 79}])).ok()
+    assert await history(coach, ana, body) == [{"date": MONDAY, "value": 79}]
+    assert await history(coach, ana, body, body["metrics"][1]) == []
+
+
 async def test_invalid_values_are_rejected(coach: CoachClient) -> None:
     ana, body, other = await coach.create_customer(), await metric_set(coach), await metric_set(coach)
     await assign(coach, ana, body)

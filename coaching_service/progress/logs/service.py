@@ -116,7 +116,7 @@ async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, ite
         ctx, ClientCalendar(customer_id), block_id, item_id, await _prepare_log(ctx, log)
     )
     item = await item_service.present_item(ctx, block, item_id, known)
-    await _update_item_activity(ctx, customer_id, block, item, was_completed=previous["isCompleted"])
+    await _update_item_activity(ctx, customer_id, block, item, previous)
     if item["pain"] and item["pain"] != previous.get("pain"):
         await notes.create_health_note(ctx, customer_id, item["pain"])
     if presentation.is_completed(block) or not item["isCompleted"]:
@@ -198,9 +198,12 @@ def _require_usable_swap(item: WorkItem, log: ItemLog, usable_exercises: Collect
 
 
 async def _update_item_activity(
-    ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem, *, was_completed: bool
+    ctx: Context, customer_id: ObjectId, block: StoredBlock, item: WorkItem, previous: WorkItem
 ) -> None:
-    """Record the values or answers of an item and its entry in the activity feed, which completed items have."""
+    """Record the values or answers of an item and its entry in the activity feed, which completed items have.
+
+    `previous` is the item before the log.
+    """
     item_id, date = item["_id"], str(block["date"])
     stored = block["items"][items.find_index(block["items"], item_id)]  # with what the caller may not see
     data: dict[str, object] = {
@@ -211,15 +214,18 @@ async def _update_item_activity(
     }
     if stored["type"] == "METRICS":
         set_id, values = stored["metricsFields"]["metricsSetId"], stored["values"] or []
-        data["measured"] = await metrics.record_logged_values(ctx, customer_id, item_id, set_id, date, values)
+        logged_before = previous["values"] or [] if previous["type"] == "METRICS" else []
+        data["measured"] = await metrics.record_logged_values(
+            ctx, customer_id, item_id, set_id, date, values, logged_before
+        )
     if stored["type"] == "FORM":
         form, answers = stored["form"], stored["answers"] or []
         data["responseId"] = await form_responses.record_response(ctx, customer_id, item_id, form, date, answers)
     activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
     if item["isCompleted"]:
-        record = activity.record_event if was_completed else activity.record_first_event
+        record = activity.record_event if previous["isCompleted"] else activity.record_first_event
         await record(ctx, activity_type, customer_id, item_id, **data)
-    elif was_completed:
+    elif previous["isCompleted"]:
         await activity.delete_events(ctx, customer_id, item_id, activity_type)
 
 

@@ -41,12 +41,20 @@ async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMet
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
+    assigned, ranges = await _load_assigned(ctx, customer_id)
+    return [_present(assignment, metric_set, ranges) for assignment, metric_set in assigned]
+
+
+async def _load_assigned(
+    ctx: Context, customer_id: ObjectId, last_date: str | None = None
+) -> tuple[list[tuple[StoredAssignment, MetricSetWithArchived]], dict[ObjectId, MetricRange]]:
+    """Return the assignments of a client with their sets, and the values of each metric up to `last_date`, if any."""
     await customers.get_visible(ctx, customer_id)
     assignments = await store.list_assignments(ctx, customer_id)
     sets = await metric_sets.get_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
     metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
-    ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids)}
-    return [_present(assignment, sets[assignment["metricsSetId"]], ranges) for assignment in assignments]
+    ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids, last_date)}
+    return [(assignment, sets[assignment["metricsSetId"]]) for assignment in assignments], ranges
 
 
 def _present(
@@ -76,19 +84,14 @@ async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str)
 
     Raises what `list_assigned` raises.
     """
-    await customers.get_visible(ctx, customer_id)
-    assignments = await store.list_assignments(ctx, customer_id)
-    sets = await metric_sets.get_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
-    metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
-    ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids, last_date)}
-    ordered = [sets[assignment["metricsSetId"]] for assignment in assignments]
+    assigned, ranges = await _load_assigned(ctx, customer_id, last_date)
     return [
         {
             "_id": metric_set["_id"],
             "name": metric_set["name"],
             "measurements": [_measure(metric, ranges.get(metric["_id"])) for metric in metric_set["metrics"]],
         }
-        for metric_set in ordered
+        for _, metric_set in assigned
     ]
 
 
@@ -237,28 +240,32 @@ async def record_logged_values(
     set_id: ObjectId,
     date: str,
     values: Sequence[LoggedValue],
+    previous: Sequence[LoggedValue],
 ) -> list[MeasuredValue]:
-    """Replace the values recorded with the log of a METRICS item, in the transaction of the log.
+    """Record the values that the log of a METRICS item changes, in the transaction of the log.
 
-    A set that was never assigned is assigned with its first values. Raises InvalidFields for a date after the client's
-    today, NotFound if a metric is not in the set, Conflict if the assignment has ended or the metric is archived.
+    `previous` are those of its log before: what is recorded of them stays as it is, also if it was corrected since.
+    Values that the log leaves out are deleted, but for those of archived metrics. A set that was never assigned is
+    assigned with its first values. Raises InvalidFields for new values of a date after the client's today, NotFound if
+    a metric is not in the set, Conflict for new values if the assignment has ended or the metric is archived.
     """
-    await store.delete_item_values(ctx, customer_id, item_id)
-    if not values:
+    if not values and not previous:
         return []
-    await plausibility.require_past_dates(ctx, customer_id, [("values", date)])
-    assignment = await store.find_assignment(ctx, customer_id, set_id)
-    if assignment is None:
-        await store.assign(ctx, customer_id, set_id)
-    elif assignment["unassignedAt"] is not None:
-        raise _not_assigned(ctx)
     metric_set = (await metric_sets.get_by_id(ctx, [set_id]))[set_id]
-    measured = []
-    for logged in values:
+    kept_ids = [each["_id"] for each in metric_set["archivedMetrics"]] + [logged["metricId"] for logged in values]
+    await store.delete_item_values(ctx, customer_id, item_id, without=kept_ids)
+    if new := [logged for logged in values if logged not in previous]:
+        await plausibility.require_past_dates(ctx, customer_id, [("values", date)])
+        assignment = await store.find_assignment(ctx, customer_id, set_id)
+        if assignment is None:
+            await store.assign(ctx, customer_id, set_id)
+        elif assignment["unassignedAt"] is not None:
+            raise _not_assigned(ctx)
+    for logged in new:
         metric = _find_active(metric_set, logged["metricId"])
         await store.record(ctx, customer_id, set_id, metric["_id"], date, logged["value"], item_id)
-        measured.append(_measured(metric, logged["value"]))
-    return measured
+    known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
+    return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
 
 async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:

@@ -142,9 +142,11 @@ async def delete(ctx: Context, customer_id: ObjectId, entry_id: ObjectId) -> Non
     await entries.delete(ctx, {"customerId": customer_id, "_id": entry_id})
 
 
-async def delete_item_values(ctx: Context, customer_id: ObjectId, item_id: ObjectId) -> None:
-    """Delete the values logged with an item."""
-    await entries.delete_many(ctx, {"customerId": customer_id, "witemId": item_id})
+async def delete_item_values(
+    ctx: Context, customer_id: ObjectId, item_id: ObjectId, *, without: Sequence[ObjectId]
+) -> None:
+    """Delete the values logged with an item, those of the metrics `without` left out."""
+    await entries.delete_many(ctx, {"customerId": customer_id, "witemId": item_id, "metricId": {"$nin": list(without)}})
 
 
 async def has_item_values(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> bool:
