@@ -202,6 +202,27 @@ async def test_less_assistance_is_better(coach: CoachClient) -> None:
     assert "assistedExerciseIds" not in item
 
 
+async def test_entered_records_of_assistance_are_no_base_of_percentages(coach: CoachClient) -> None:
+    """Contract 7: no estimated 1RM; also once the loads of the exercise have become assistance."""
+    ana = await coach.create_customer()
+    pull_up = await coach.create_exercise("Pull-up", loadType="assistance")
+    for fields in ({"type": "heaviest_load", "value": 40, "reps": 1}, {"type": "estimated_1rm", "value": 50}):
+        body = {"exerciseId": pull_up["_id"], "date": MONDAY, **fields}
+        (await coach.post(client_path(ana, "personal-records"), body)).ok(201)
+
+    async def planned_load() -> float | None:
+        plan = exercise_of(pull_up, {"type": "reps_load", "minPlannedReps": 5, "loadPercent": 50})
+        block = await block_with(coach, ana, plan, date=TUESDAY)
+        load: float | None = block["items"][0]["exerciseSets"][0]["load"]
+        return load
+
+    assert await planned_load() is None
+    for load_type, load in (("load", 25), ("assistance", None), ("load", 25)):
+        (await coach.patch(f"/exercises/{pull_up['_id']}", {"loadType": load_type})).ok()
+        await renew(coach)
+        assert await planned_load() == load
+
+
 async def test_assistance_in_a_circuit_and_in_place_of_another_exercise(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     pull_up, squat = await coach.create_exercise("Pull-up", loadType="assistance"), await coach.create_exercise()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -18,13 +18,11 @@ from coaching_service.people.activity.feed_data import RecordEventData
 from coaching_service.people.activity.record_types import (
     ESTIMATED_ONE_REP_MAX,
     FASTEST,
-    HEAVIEST_LOAD,
     MOST_REPS,
     RecordType,
 )
-from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.personal_records import store
+from coaching_service.progress.personal_records import estimates, store
 from coaching_service.progress.personal_records.models import (
     DailyRecords,
     LoggedRecord,
@@ -35,7 +33,6 @@ from coaching_service.progress.personal_records.models import (
     RecordToStore,
     StoredRecord,
 )
-from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
 from coaching_service.training.workouts.items.models import DatedItem
@@ -43,7 +40,6 @@ from coaching_service.training.workouts.items.totals import best_by_exercise
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.sets.records import (
     RecordKey,
-    estimate_one_rep_max,
     is_better,
     rank_best,
     unit_of,
@@ -92,8 +88,7 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord)
     unit = await _unit_of(ctx, record["type"])
     await customers.lock_and_mark_figures(ctx, customer_id)
     named = await _add_name(ctx, await store.create(ctx, customer_id, record, unit))
-    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
-    await derived_figures.mark_due(ctx, [customer_id])
+    await estimates.update(ctx, customer_id, [record["exerciseId"]])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
 
@@ -112,8 +107,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     updated = await store.update(ctx, customer_id, record_id, take(RecordFields, change), change.get("version"))
     if updated is None:
         raise NotFound("personal record")
-    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
-    await derived_figures.mark_due(ctx, [customer_id])
+    await estimates.update(ctx, customer_id, [record["exerciseId"]])
     named = await _add_name(ctx, updated)
     await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
     return named
@@ -129,8 +123,7 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     record = await _load_entered(ctx, customer_id, record_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
     await store.delete(ctx, customer_id, record_id)
-    await _update_estimates(ctx, customer_id, [record["exerciseId"]])
-    await derived_figures.mark_due(ctx, [customer_id])
+    await estimates.update(ctx, customer_id, [record["exerciseId"]])
     await activity.delete_events(ctx, customer_id, record_id, _EVENT)
 
 
@@ -193,7 +186,7 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     await _delete_lost(ctx, customer_id, lost)
     await _store_better(ctx, customer_id, better)
     if changed_estimates:
-        await _update_estimates(ctx, customer_id, changed_estimates)
+        await estimates.update(ctx, customer_id, changed_estimates)
 
 
 @transactional
@@ -216,8 +209,7 @@ async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
     ]
     await _delete_lost(ctx, customer_id, lost)
     await _store_better(ctx, customer_id, better, reports=False)
-    await _update_estimates(ctx, customer_id, exercise_ids)
-    await derived_figures.mark_due(ctx, [customer_id])
+    await estimates.update(ctx, customer_id, exercise_ids)
 
 
 async def _find_changed_items(
@@ -245,38 +237,6 @@ def _value_of(records: Mapping[RecordKey, Best] | Mapping[RecordKey, LoggedRecor
     """Return the estimated one-repetition maximum among records of an exercise."""
     record = records.get(RecordKey(ESTIMATED_ONE_REP_MAX))
     return record["value"] if record else None
-
-
-async def _update_estimates(ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]) -> None:
-    """Store the highest estimated one-repetition maximum of a client's records of each of these exercises.
-
-    Loads planned in percent refer to it where there is no training maximum. The client must be locked.
-    """
-    highest = find_highest_estimates(await store.list_of_exercises(ctx, customer_id, exercise_ids))
-    await training_maxes.set_estimates(ctx, customer_id, {each: highest.get(each) for each in exercise_ids})
-
-
-def find_highest_estimates(records: Iterable[StoredRecord]) -> dict[ObjectId, float]:
-    """Return the highest estimated one-repetition maximum that follows from records, of each exercise with any."""
-    highest: dict[ObjectId, float] = {}
-    for record in records:
-        if (estimate := _estimate_of(record)) is not None:
-            highest[record["exerciseId"]] = max(estimate, highest.get(record["exerciseId"], estimate))
-    return highest
-
-
-def _estimate_of(record: StoredRecord) -> float | None:
-    """Return the estimated one-repetition maximum that follows from a record, in its unit; None if none does.
-
-    A heaviest load that a coach entered was lifted for its `reps`, for one repetition if they are not known. From the
-    set of one that was logged follows an estimate of its own.
-    """
-    if record["type"] == ESTIMATED_ONE_REP_MAX:
-        return record["value"]
-    if record["type"] != HEAVIEST_LOAD or record["source"] == "log":
-        return None
-    estimate = estimate_one_rep_max(1 if record["reps"] is None else record["reps"], record["value"])
-    return None if estimate is None else round(estimate.value, 2)
 
 
 def _better_of(new: Mapping[RecordKey, Best], stored: Mapping[RecordKey, LoggedRecord]) -> dict[RecordKey, Best]:

@@ -1,0 +1,62 @@
+"""The estimated one-repetition maximums that follow from a client's records.
+
+Loads planned in percent refer to them where there is no training maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD
+from coaching_service.people.customers import service as customers
+from coaching_service.progress.personal_records import store
+from coaching_service.progress.personal_records.models import StoredRecord
+from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.workouts.sets.records import estimate_one_rep_max
+
+
+async def update(ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]) -> None:
+    """Store what follows from a client's records of each of these exercises. The client must be locked."""
+    highest = await find_highest(ctx, await store.list_of_exercises(ctx, customer_id, exercise_ids))
+    await training_maxes.set_estimates(ctx, customer_id, {each: highest.get(each) for each in exercise_ids})
+
+
+@transactional
+async def renew(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> None:
+    """Store what follows from the records of an exercise that a coach entered, after its loads mean another thing."""
+    records = await store.list_of_exercises(ctx, customer_id, [exercise_id])
+    if any(record["source"] == "manual" for record in records):
+        await customers.lock_and_mark_figures(ctx, customer_id)
+        await update(ctx, customer_id, [exercise_id])
+
+
+async def find_highest(ctx: Context, records: Sequence[StoredRecord]) -> dict[ObjectId, float]:
+    """Return the highest estimate that follows from records, of each exercise with any.
+
+    Nothing follows from a load that a coach entered for an exercise whose loads are assistance.
+    """
+    entered = {record["exerciseId"] for record in records if record["source"] == "manual"}
+    assisted = {each for each, name in (await exercises.get_names(ctx, entered)).items() if "loadType" in name}
+    highest: dict[ObjectId, float] = {}
+    for record in records:
+        if record["exerciseId"] not in assisted and (estimate := _estimate_of(record)) is not None:
+            highest[record["exerciseId"]] = max(estimate, highest.get(record["exerciseId"], estimate))
+    return highest
+
+
+def _estimate_of(record: StoredRecord) -> float | None:
+    """Return the estimate that follows from a record, in its unit; None if none does.
+
+    A heaviest load that a coach entered was lifted for its `reps`, for one repetition if they are not known. From the
+    set of one that was logged follows an estimate of its own.
+    """
+    if record["type"] == ESTIMATED_ONE_REP_MAX:
+        return record["value"]
+    if record["type"] != HEAVIEST_LOAD or record["source"] == "log":
+        return None
+    estimate = estimate_one_rep_max(1 if record["reps"] is None else record["reps"], record["value"])
+    return None if estimate is None else round(estimate.value, 2)
