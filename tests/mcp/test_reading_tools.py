@@ -44,6 +44,25 @@ async def test_reasons_quote_their_cause(mcp: McpHttpClient, coach: CoachClient)
     assert "«Can I train on Friday?»" in text and f"«Legs of {yesterday}»" in text
 
 
+async def test_reasons_and_notes_have_the_dates_of_the_client(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """The beginning of a day of a client is on the day before in UTC, or after it."""
+    zones = {"Ana": "Pacific/Kiritimati", "Bo": None}
+    (await coach.patch("/coach/account", {"timezone": "Pacific/Pago_Pago"})).ok()
+    clients = {name: await coach.create_customer(name, timezone=zone) for name, zone in zones.items()}
+    today = {name: coach.ctx.caller.today(zone or "Pacific/Pago_Pago") for name, zone in zones.items()}
+    for name, client in clients.items():
+        await block_with(coach, client, task(), date=str(today[name] - timedelta(days=2)))
+        (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    await renew(coach)
+    lines = (await text_of(mcp, "get_attention")).splitlines()
+    for name, client in clients.items():
+        [line] = [each for each in lines if f"«{name}»" in each]
+        assert f"missed_workout since {today[name] - timedelta(days=2)}" in line
+        assert f"health_note newest {today[name]}" in line
+        brief = await text_of(mcp, "get_customer", customerId=client["_id"], detail="brief")
+        assert f"{today[name]} health: «Knee»" in brief
+
+
 async def test_clients_without_a_session_in_some_days(mcp: McpHttpClient, coach: CoachClient) -> None:
     """In any number of days, whatever the company's setting is: more and fewer than that."""
     today = coach.ctx.caller.today()

@@ -211,6 +211,19 @@ async def test_program_ending(coach: CoachClient) -> None:
     assert await count_of(coach, ana, "program_ending") == 0
 
 
+async def test_program_ends_on_the_last_day_in_the_time_zone_of_the_company(coach: CoachClient) -> None:
+    """A week before that day begins on the day before in UTC."""
+    zone = "Pacific/Kiritimati"
+    (await coach.patch("/coach/account", {"timezone": zone})).ok()
+    ana = await coach.create_customer()
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "A", "day": 1})
+    body = {"customerId": ana["_id"], "startDate": days_ago(coach, -5, zone)}
+    (await coach.post(f"/coach/programs/{program['_id']}/assign", body)).ok(201)
+    reason = await reason_of(coach, ana, "program_ending")
+    assert reason is not None and reason["quote"] == f"Ends on {days_ago(coach, -5, zone)}"
+
+
 async def test_personal_record(coach: CoachClient) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
     path = client_path(ana, "personal-records")

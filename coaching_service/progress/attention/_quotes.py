@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import date, timedelta
+from functools import partial
 
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
@@ -46,7 +47,7 @@ async def quote_causes(ctx: Context, clients: Sequence[Customer]) -> Quotes:
     }
     for kind, describe in _FIGURES.items():
         for client in with_reason.get(kind, ()):
-            if text := describe(client):
+            if text := describe(ctx, client):
                 quotes[client["_id"], kind] = text
     return quotes
 
@@ -57,46 +58,36 @@ def shorten(text: str) -> str:
     return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
 
 
+def _of(read: Callable[[Context, Sequence[ObjectId]], Awaitable[Mapping[ObjectId, str]]]) -> _Reader:
+    return lambda ctx, clients: read(ctx, _ids(clients))
+
+
 def _ids(clients: Sequence[Customer]) -> list[ObjectId]:
     return [client["_id"] for client in clients]
 
 
-async def _read_notes(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    return await notes.find_newest_health_texts(ctx, _ids(clients))
-
-
-async def _read_messages(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    return await conversation.find_newest_unread_texts(ctx, _ids(clients))
-
-
-async def _read_responses(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    return await form_responses.find_newest_unreviewed_texts(ctx, _ids(clients))
-
-
-async def _read_overdue(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    return await form_requests.describe_overdue(ctx, _ids(clients), OVERDUE_DAYS)
-
-
 async def _read_missed(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    today = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
-    return await compliance.describe_missed(ctx, today)
+    return await compliance.describe_missed(ctx, _today_of(ctx, clients))
 
 
 async def _read_absences(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    today = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
-    return await availability.describe_absences(ctx, today)
+    return await availability.describe_absences(ctx, _today_of(ctx, clients))
+
+
+def _today_of(ctx: Context, clients: Sequence[Customer]) -> dict[ObjectId, date]:
+    return {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
 
 
 async def _read_records(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
-    first = min(ctx.caller.today(client["timezone"]) for client in clients) - timedelta(days=RECORD_DAYS)
+    first = min(_today_of(ctx, clients).values()) - timedelta(days=RECORD_DAYS)
     return await personal_records.describe_newest(ctx, _ids(clients), str(first))
 
 
 _READERS: Mapping[ReasonType, _Reader] = {
-    "health_note": _read_notes,
-    "unread_message": _read_messages,
-    "check_in_to_review": _read_responses,
-    "check_in_overdue": _read_overdue,
+    "health_note": _of(notes.find_newest_health_texts),
+    "unread_message": _of(conversation.find_newest_unread_texts),
+    "check_in_to_review": _of(form_responses.find_newest_unreviewed_texts),
+    "check_in_overdue": _of(partial(form_requests.describe_overdue, days=OVERDUE_DAYS)),
     "missed_workout": _read_missed,
     "personal_record": _read_records,
     "returning": _read_absences,
@@ -104,27 +95,28 @@ _READERS: Mapping[ReasonType, _Reader] = {
 }
 
 
-def _describe_inactive(client: Customer) -> str:
+def _describe_inactive(_: Context, client: Customer) -> str:
     last = client["customerRoleData"]["lastTrainedDate"]
     return f"Last session on {last}" if last else "No session yet"
 
 
-def _describe_compliance(client: Customer) -> str:
+def _describe_compliance(_: Context, client: Customer) -> str:
     rate = client["customerRoleData"]["complianceRate30d"]
     return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
 
 
-def _describe_scheduled(client: Customer) -> str:
+def _describe_scheduled(_: Context, client: Customer) -> str:
     last = client["customerRoleData"]["lastWorkoutDate"]
     return f"Last scheduled on {last}" if last else "Nothing was ever scheduled"
 
 
-def _describe_ending(client: Customer) -> str:
+def _describe_ending(ctx: Context, client: Customer) -> str:
     [since] = [each["since"] for each in client["attention"]["reasons"] if each["type"] == "program_ending"]
-    return f"Ends on {local_date(since, client['timezone'] or 'UTC') + timedelta(days=ENDING_DAYS)}"
+    begun = local_date(since, client["timezone"] or ctx.caller.company.timezone)
+    return f"Ends on {begun + timedelta(days=ENDING_DAYS)}"
 
 
-_FIGURES: Mapping[ReasonType, Callable[[Customer], str]] = {
+_FIGURES: Mapping[ReasonType, Callable[[Context, Customer], str]] = {
     "inactive": _describe_inactive,
     "low_compliance": _describe_compliance,
     "nothing_scheduled": _describe_scheduled,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import local_date
 from coaching_service.core.mcp.arguments import optional
 from coaching_service.core.mcp.lists import PartWithHint, ToolPart, format_figure, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.customers.nearest import match_groups
 from coaching_service.people.customers.tools import suggest_groups
@@ -59,28 +61,31 @@ async def get_attention(
         limit=limit,
         after=after,
     )
-    lines = [_describe(entry) for entry in part["docs"]]
     ids = [entry["customer"]["_id"] for entry in part["docs"]]
+    timezones = {each: client["timezone"] for each, client in (await bulk.load_identities(ctx, ids)).items()}
+    company = ctx.caller.company.timezone
+    lines = [_describe(entry, timezones.get(each) or company) for each, entry in zip(ids, part["docs"], strict=True)]
     title = (
         "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
     )
     return list_answer(title, part, lines, ids=ids, hint=suggest_groups(wanted))
 
 
-def _describe(entry: AttentionEntry) -> str:
+def _describe(entry: AttentionEntry, timezone: str) -> str:
     customer = entry["customer"]
     name = " ".join(filter(None, (customer["name"], customer["surname"])))
     facts = join_facts(
         f"score {entry['score']}",
-        ", ".join(_describe_reason(reason) for reason in entry["reasons"]),
+        ", ".join(_describe_reason(reason, timezone) for reason in entry["reasons"]),
         f"trained {customer['lastTrainedDate'] or 'never'}",
         customer["complianceRate7d"] is not None and f"7d {format_figure(customer['complianceRate7d'], '%')}",
     )
     return f"{typed(name)} [{customer['_id']}]: {facts}"
 
 
-def _describe_reason(reason: AttentionReason) -> str:
+def _describe_reason(reason: AttentionReason, timezone: str) -> str:
+    """Return a reason in words; its date is one of the client."""
     count = f" x{reason['count']}" if reason["count"] > 1 else ""
     since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
     quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
-    return f"{reason['type']}{count} {since} {reason['since']:%Y-%m-%d}{quote}"
+    return f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}"

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date
 from coaching_service.core.mcp.lists import format_figure, typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
@@ -30,6 +31,7 @@ _LONGEST = 240
 async def write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
     """Return lines about a client: programs, goals and notes, health, records and messages."""
     customer_id, today = client["_id"], get_today(ctx, client)
+    timezone = client["timezone"] or ctx.caller.company.timezone
     first = str(date.fromisoformat(today) - timedelta(days=_RECORD_DAYS))
     programs, noted, records, messages = await gather_reads(
         ctx,
@@ -44,9 +46,9 @@ async def write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
     newest = sorted(records, key=lambda record: record["date"], reverse=True)[:_RECORDS]
     return [
         *_section("Program", [_describe_program(each) for each in programs if each["status"] != "ended"]),
-        *_section("Goals and pinned notes", [_describe_note(note) for note in pinned]),
-        *_section("Health", [_describe_note(note) for note in health]),
-        *_section("Other notes", [_describe_note(note) for note in others]),
+        *_section("Goals and pinned notes", [_describe_note(note, timezone) for note in pinned]),
+        *_section("Health", [_describe_note(note, timezone) for note in health]),
+        *_section("Other notes", [_describe_note(note, timezone) for note in others]),
         *_section(
             f"Records of {_RECORD_DAYS} days, without imported and first results",
             [_describe_record(ctx, each) for each in newest],
@@ -65,9 +67,9 @@ def _describe_program(program: ClientProgram) -> str:
     return f"{typed(program['name'])} [{program['programId']}] {program['status']}, {dates}, {done}"
 
 
-def _describe_note(note: Note) -> str:
+def _describe_note(note: Note, timezone: str) -> str:
     kind = " health" * note["isHealth"]
-    return f"{note['createdAt']:%Y-%m-%d}{kind}: {typed_line(plain_text(note['content']), _LONGEST)}"
+    return f"{local_date(note['createdAt'], timezone)}{kind}: {typed_line(plain_text(note['content']), _LONGEST)}"
 
 
 def _describe_record(ctx: Context, record: PersonalRecord) -> str:
