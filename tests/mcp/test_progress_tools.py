@@ -61,6 +61,32 @@ async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachCli
     tool_error(await mcp.call("get_metric_history", **known | {"metricsSetId": UNKNOWN}), "list_metric_sets")
 
 
+async def test_values_have_all_their_digits(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client, body = await coach.create_customer(), await training.metric_set(coach, "Steps", short="steps")
+    (await coach.post(training.client_path(client, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    known = {"customerId": client["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
+    today, yesterday = [str(datetime.now(UTC).date() - timedelta(days=days)) for days in (0, 1)]
+    for day, value, shown in (
+        (yesterday, 1234567, "1234567 steps"),
+        (yesterday, 1234567.25, "1234567 → 1234567.25 steps"),
+        (today, 2345678, "2345678 steps"),
+    ):
+        recorded = tool_change(await mcp.call("record_metric", **known, date=day, value=value))
+        assert f"«Steps» {shown} on {day}" in recorded["summary"]
+    history = tool_result(await mcp.call("get_metric_history", **known))
+    assert f", +1111110.75 from {yesterday} to {today}" in history["summary"]
+    assert [each["line"] for each in history["docs"]] == [f"{today}: 2345678", f"{yesterday}: 1234567.25"]
+    (listed,) = tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"]
+    assert "1234567.25 -> 2345678 steps" in listed["line"]
+    squat = await coach.create_exercise()
+    await train(coach, client, squat, *[(100, 999.5)] * 14)
+    sessions = tool_result(await mcp.call("get_exercise_history", customerId=client["_id"], exerciseId=squat["_id"]))
+    assert sessions["docs"][0]["line"].endswith("volume 1399300")
+    days = {"startDate": MONDAY, "endDate": MONDAY}
+    load = tool_result(await mcp.call("get_training_load", customerId=client["_id"], **days))
+    assert "volume load 1399300" in load["docs"][0]["line"]
+
+
 async def test_completed_work_is_read_with_names_and_units(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
     exercise = await coach.create_exercise()

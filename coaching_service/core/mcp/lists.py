@@ -135,4 +135,4 @@ def format_time(time: datetime) -> str:
 
 def format_figure(value: float | None, unit: str = "") -> str:
     """Return a figure without unnecessary decimals, or `-` for None."""
-    return "-" if value is None else f"{round(value, 2):g}{unit}"
+    return "-" if value is None else f"{round(value, 2):.15g}{unit}"  # without an exponent

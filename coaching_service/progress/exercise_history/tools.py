@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import LISTED_AS_REQUIRED, UNLISTED, CustomerArgument, ToolPage
-from coaching_service.core.mcp.lists import PageOfLines, list_answer
+from coaching_service.core.mcp.lists import PageOfLines, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
@@ -144,8 +144,8 @@ def _describe_week(week: ProgressPoint) -> WeekSummary:
 
 
 def _write_best(best: ProgressBest) -> str:
-    distance = "" if best["meters"] is None else f" {best['meters']:g}m"
-    return f"{best['type'].replace('_', ' ')}{distance} {best['value']:g}{best['unit']}"
+    distance = "" if best["meters"] is None else f" {format_figure(best['meters'], 'm')}"
+    return f"{best['type'].replace('_', ' ')}{distance} {format_figure(best['value'], best['unit'])}"
 
 
 def _write_session(session: SessionText) -> str:
@@ -154,15 +154,17 @@ def _write_session(session: SessionText) -> str:
         words[0] += " (not completed)"
     results = [f"best {session['bestSet']}"] if "bestSet" in session else []
     if "estimatedOneRepMax" in session:
-        results.append(f"estimated 1RM {session['estimatedOneRepMax']:g}")
-    results.append(f"volume {session['volumeLoad']:g}")
+        results.append(f"estimated 1RM {format_figure(session['estimatedOneRepMax'])}")
+    results.append(f"volume {format_figure(session['volumeLoad'])}")
     return f"{'; '.join([*words, ', '.join(results)])} [{session['workoutId']}]"
 
 
 def _write_weeks(weeks: Sequence[WeekSummary]) -> list[str]:
     lines = []
     for week in weeks:
-        estimate = f"estimated 1RM {week['estimatedOneRepMax']:g}, " if "estimatedOneRepMax" in week else ""
+        estimate = week.get("estimatedOneRepMax")
+        one_rep_max = "" if estimate is None else f"estimated 1RM {format_figure(estimate)}, "
         bests = f"{week['bests']}, " if "bests" in week else ""
-        lines.append(f"week of {week['date']}: {estimate}{bests}volume {week['volumeLoad']:g}, {week['sets']} sets")
+        volume = format_figure(week["volumeLoad"])
+        lines.append(f"week of {week['date']}: {one_rep_max}{bests}volume {volume}, {week['sets']} sets")
     return lines

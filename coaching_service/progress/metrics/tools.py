@@ -89,7 +89,7 @@ async def get_metric_history(
     title = f"{typed(metric['name'])} in {unit} of {typed(customer['name'])}"
     if len(between) > 1:
         difference = round(between[-1]["value"] - between[0]["value"], 4)
-        title += f", {difference:+g} from {between[0]['date']} to {between[-1]['date']}"
+        title += f", {difference:+.15g} from {between[0]['date']} to {between[-1]['date']}"
     lines = [f"{entry['date']}: {format_figure(entry['value'])}" for entry in history["docs"]]
     return list_answer(title, history, lines)
 
@@ -114,13 +114,19 @@ async def record_metric(
     customer, metric = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)
     )
-    before = "" if previous_value is None else f"{previous_value:g} → "
-    last = f" The last value, of {entry['date']}, is {entry['value']:g}." if (entry := far.get(metric_id)) else ""
+    before = "" if previous_value is None else f"{_write(previous_value)} → "
+    last = f" The last value, of {entry['date']}, is {_write(entry['value'])}." if (entry := far.get(metric_id)) else ""
     unit = metric["metricUnit"]["shortName"]
-    line = f"Recorded {typed(metric['name'])} {before}{value:g} {unit} on {date} for {typed(customer['name'])}.{last}"
+    after = f"{_write(value)} {unit}"
+    line = f"Recorded {typed(metric['name'])} {before}{after} on {date} for {typed(customer['name'])}.{last}"
     return Written(
         line,
         {"customerId": customer_id, "metricId": metric_id},
         find_reasons(today=ctx.caller.today(), dates=(date,), far_values=bool(far)),
         details={"value": value, "previousValue": previous_value},
     )
+
+
+def _write(value: float) -> str:
+    """Return a value with all of its digits, and without an exponent."""
+    return f"{value:.15g}"
