@@ -66,6 +66,19 @@ async def test_active_content_is_removed(coach: CoachClient, sent: str, stored: 
     assert again["content"] == stored, "clean HTML is unchanged"
 
 
+async def test_note_is_not_longer_once_it_is_sanitised(coach: CoachClient) -> None:
+    """What is stored could not be sent back, nor imported: characters are escaped, and open tags closed."""
+    ana = await coach.create_customer()
+    note = await write(coach, ana, "&" * 10_000)
+    assert len(note["content"]) == 50_000
+    path = client_path(ana, "notes", note["_id"])
+    (await coach.patch(path, {"content": note["content"]})).ok()
+    for content in ("&" * 10_001, "<p>x" * 12_000):
+        (await coach.post(client_path(ana, "notes"), {"content": content})).refused(400, "content")
+        (await coach.patch(path, {"content": content})).refused(400, "content")
+    assert [each["content"] for each in await notes(coach, ana)] == [note["content"]]
+
+
 HOSTILE = (
     "<script>", "</script>", "<svg/onload=alert(1)>", "<img src=x onerror=alert(1)>", "<math><mi//xlink:href=",
     '"data:x,<script>alert(1)</script>">', "<style><!--</style>", "<noscript><p title=", '"</noscript>">', "<!--", "-->",

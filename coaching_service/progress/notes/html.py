@@ -8,6 +8,7 @@ from html import unescape
 import nh3
 
 from coaching_service.core.errors import invalid_field
+from coaching_service.progress.notes.models import CONTENT_LENGTH
 
 _BLOCK_TAG = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # every other tag separates words
 _ALLOWED_TAGS = {
@@ -17,7 +18,10 @@ _ALLOWED_TAGS = {
 
 
 def sanitise(html: str) -> str:
-    """Return `html` without anything a browser would run or load. Raises InvalidFields if no text is left."""
+    """Return `html` without anything a browser would run or load.
+
+    Raises InvalidFields if no text is left, or if it is too long then: characters are escaped, and open tags closed.
+    """
     clean = nh3.clean(
         html,
         tags=_ALLOWED_TAGS,
@@ -27,6 +31,9 @@ def sanitise(html: str) -> str:
     ).strip()
     if not plain_text(clean):
         raise invalid_field("content", "should not be empty", code="EMPTY")
+    if len(clean) > CONTENT_LENGTH:
+        message = f"must not be longer than {CONTENT_LENGTH} characters as HTML with escaped characters and closed tags"
+        raise invalid_field("content", message, code="TOO_LONG")
     return clean
 
 

@@ -9,6 +9,8 @@ from coaching_service.core.fields import Change, Default, Description, Label
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 
+CONTENT_LENGTH = 50_000
+
 
 class NoteAuthor(TypedDict):
     """Who wrote a note."""
@@ -22,7 +24,7 @@ class NewNote(TypedDict):
 
     content: Annotated[
         str,
-        Text(max_length=50_000),
+        Text(max_length=CONTENT_LENGTH),
         Description(
             request="HTML; sanitised before it is stored.",
             response="HTML without scripts, styles, pictures or forms.",
