@@ -203,6 +203,18 @@ async def test_own_export_leaves_out_all_records_of_hidden_days(coach: CoachClie
     }
 
 
+async def test_own_export_has_the_records_that_a_coach_entered(coach: CoachClient) -> None:
+    """As the list of personal records: they are not part of a day that is hidden."""
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise()
+    client = await coach.as_client(ana)
+    entered = {"exerciseId": squat["_id"], "type": "heaviest_load", "value": 100, "reps": 1, "date": TUESDAY}
+    (await coach.post(client_path(ana, "personal-records"), entered)).ok(201)
+    await hide(coach, ana, TUESDAY)
+    [listed] = await get(client, "personal-records")
+    [exported] = _records(read_zip((await client.get("/customer/export")).raw), "personalRecords")
+    assert (exported["_id"], exported["value"]) == (listed["_id"], 100)
+
+
 def _records(entries: dict[str, bytes], name: str) -> list[Json]:
     return [json.loads(line) for line in entries[f"records/{name}.jsonl"].splitlines()]
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
-from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections, now
+from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.export.archive import Archive
-from coaching_service.lifecycle.export.service import add_file
+from coaching_service.lifecycle.export.service import Records, write_archive
 from coaching_service.people.customers import service as customers
 from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.own_profile.models import OwnProfile
@@ -32,7 +31,8 @@ COLLECTIONS = (
     "trainingMaxes",
     "workoutBlocks",
 )
-# Collections whose records are on days of the calendar, which can be hidden.
+# Collections whose records are on days of the calendar, which can be hidden; a record that a coach entered (`manual`)
+# is not part of a day.
 _BY_DAY = ("formResponses", "personalRecords", "workoutBlocks")
 # What coaches and their systems store with a record.
 _PRIVATE = ("customerId", "externalId", "metadata", "reviewedAt", "reviewedBy", "clientTexts")
@@ -48,40 +48,23 @@ async def export_own(ctx: Context) -> Download:
     )
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        return _zip(ctx, profile, hidden, set(_file_ids(customer)))
+        file_ids = set(_file_ids(customer))  # those of the records are added while these are read
+        records = ((name, _read(ctx, name, hidden, file_ids)) for name in COLLECTIONS)
+        return write_archive(ctx, ctx.caller.id, chain([("profile", _only(profile))], records), file_ids.__contains__)
 
     return Download("application/zip", "my-training.zip", read_all)
 
 
-async def _zip(
-    ctx: Context, profile: OwnProfile, hidden: Collection[str], file_ids: set[ObjectId]
-) -> AsyncGenerator[bytes, None]:
-    """Yield the archive. `file_ids` are the files of the profile; the files of the records are added."""
-    archive = Archive()
-    async for output in archive.add_records("records/profile.jsonl", _only(profile)):
-        yield output
-    for name in COLLECTIONS:
-        async for output in archive.add_records(f"records/{name}.jsonl", _read(ctx, name, hidden, file_ids)):
-            yield output
-    async for file in files.iterate_files_of_client(ctx, ctx.caller.id):
-        if file["_id"] in file_ids:
-            async for output in add_file(ctx, archive, file):
-                yield output
-    yield archive.close({"customerId": ctx.caller.id, "exportedAt": now()})
-
-
-async def _only(profile: OwnProfile) -> AsyncIterator[Mapping[str, Any]]:
+async def _only(profile: OwnProfile) -> Records:
     yield {name: value for name, value in profile.items() if name != "profilePhotoUrl"}
 
 
-async def _read(
-    ctx: Context, name: str, hidden: Collection[str], file_ids: set[ObjectId]
-) -> AsyncIterator[Mapping[str, Any]]:
+async def _read(ctx: Context, name: str, hidden: Collection[str], file_ids: set[ObjectId]) -> Records:
     """Yield the records of a collection, and add the files that they refer to."""
     collection = declared_collections()[name]
     where = {str(collection.client_field): ctx.caller.id}
     async for document in collection.stream(ctx, where, ("_id",), hint=collection.by_client):
-        if name in _BY_DAY and document["date"] in hidden:
+        if name in _BY_DAY and document["date"] in hidden and document.get("source") != "manual":
             continue
         file_ids.update(_file_ids(document))
         yield _without_private(document)
