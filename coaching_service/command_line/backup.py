@@ -14,7 +14,7 @@ from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
 from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.encryption import Encryption
-from coaching_service.core.database.backup.manifest import Manifest, Report, count_documents
+from coaching_service.core.database.backup.manifest import BackupError, Manifest, Report, count_documents
 from coaching_service.core.database.backup.parts import PartWriter
 from coaching_service.core.database.backup.retention import Retention, prune
 from coaching_service.core.database.backup.stored import StoredBackups
@@ -35,6 +35,12 @@ def progress(title: str, total: int | None) -> Iterator[Report]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=total)
         yield lambda documents: bar.advance(task, documents)
+
+
+def require_no_name(folder: str, name: str | None) -> None:
+    """Raise BackupError if a backup of a store is named (`--at`), but the folder is one backup."""
+    if name is not None:
+        raise BackupError(f"{folder} is one backup: --at names one of a store")
 
 
 @click.command()

@@ -144,7 +144,8 @@ async def _as_owner_of_client(services: Services, email: str) -> Context:
 def _read_answers(options: _Answers) -> ImportAnswers:
     """Return the options as answers about the file. Raises ClickException for one that is none."""
     try:
-        names, clients = (read_answers(_by_name(options[name])) for name in ("exercises", "clients"))
+        names = read_answers(_by_name(options["exercises"]))
+        clients = read_answers(_by_name(options["clients"]), "customers")
     except InvalidFields as error:
         raise click.ClickException(error.errors[0]["message"]) from None
     columns = _by_name(options["columns"])

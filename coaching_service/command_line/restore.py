@@ -10,7 +10,7 @@ import click
 
 from coaching_service import runtime
 from coaching_service.command_line.admin.running import operator_name
-from coaching_service.command_line.backup import progress
+from coaching_service.command_line.backup import progress, require_no_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
 from coaching_service.core.changes.numbering.sequencer import is_running
@@ -127,6 +127,7 @@ def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
     folder = Path(source)
     if is_own_folder(source):
         manifest = read_manifest(folder)
+        require_no_name(source, name)
 
         def compare() -> None:
             with progress("Verifying", count_documents(manifest)) as report:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coaching_service.command_line.backup import progress
+from coaching_service.command_line.backup import progress, require_no_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.backup.encryption import Decryption
@@ -47,7 +47,7 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
     if location is None:
         raise click.UsageError("Name a LOCATION, or set BACKUP_STORE")
     if is_own_folder(location):
-        _verify_folder(Path(location))
+        _verify_folder(Path(location), name)
         return
     store = open_store(location)
     backups = StoredBackups(store)
@@ -61,8 +61,9 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
     click.echo(f"{location}: {_describe(result)}")
 
 
-def _verify_folder(folder: Path) -> None:
+def _verify_folder(folder: Path, name: str | None) -> None:
     manifest = read_manifest(folder)
+    require_no_name(str(folder), name)
     with progress("Verifying", count_documents(manifest)) as report:
         verify(folder, manifest, report)
     click.echo(f"{folder}: {count_documents(manifest)} documents are as they were backed up")

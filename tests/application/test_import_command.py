@@ -37,6 +37,9 @@ async def test_history_of_a_client_is_imported(operator: Operator, tmp_path: Pat
         assert [row["code"] for row in csv.DictReader(lines)] == ["NOT_A_SET"]
     unknown = await operator.types("import", str(file), "--customer", "nobody@example.com")
     assert "No client has the address nobody@example.com" in unknown.err
+    for option, kind in (("--exercise", "an exercise"), ("--client", "a client")):
+        wrong = await operator.types(*command, option, "Press=first")
+        assert f"Press: must be the identifier of {kind}, create or skip" in wrong.err
     neither = await operator.types("import", str(file))
     assert "--email or --customer is required" in neither.err
 

@@ -118,6 +118,8 @@ async def test_folder_of_one_backup_is_verified(
     folder = tmp_path / "monday"
     await create_backup(source, folder, ignore)
     assert "documents are as they were backed up" in type_in("verify-backup", str(folder)).ok()
+    for command in ("verify-backup", "restore"):
+        type_in(command, str(folder), "--at", "20261126T120000Z").refused("is one backup: --at names one of a store")
     file = folder / "customers.bson.gz"
     file.write_bytes(damage(file.read_bytes()))
     type_in("verify-backup", str(folder)).refused("customers.bson.gz is damaged", exit_code=1)
