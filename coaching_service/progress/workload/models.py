@@ -33,7 +33,10 @@ class WorkloadPeriod(TypedDict):
     """What was done in a day, a week (from Monday) or a month."""
 
     date: Annotated[str, Date(), Description("The period's first day.")]
-    sessions: Annotated[int, Description("Blocks with at least one completed set or item, or a rating.")]
+    sessions: Annotated[
+        int,
+        Description("Workouts with a completed set that is not warm-up, or a completed item of a type without sets."),
+    ]
     sets: Annotated[int, Description("Completed sets that are not warm-up.")]
     reps: int
     volumeLoad: Annotated[float, Description("Sum of reps x load, in `loadUnit`.")]
