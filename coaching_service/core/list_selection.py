@@ -110,8 +110,8 @@ class PartOfList(TypedDict):
 
     page: int
     size: int
-    selection: ListSelection
-    after: str | None
+    selection: NotRequired[ListSelection]
+    after: NotRequired[str | None]
 
 
 def part_of(query: PageFields) -> PartOfList:

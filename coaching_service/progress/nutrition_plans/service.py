@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Unpack
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -12,36 +13,22 @@ from coaching_service.core.errors import LegacyFailure, NotFound
 from coaching_service.core.fields import take
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
+from coaching_service.core.list_selection import PartOfList
 from coaching_service.core.pagination import Page
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.record_lists import list_records
 from coaching_service.progress.nutrition_plans import store
 from coaching_service.progress.nutrition_plans.models import PlanVersion, StoredPlan
 
 
-async def list_plans(
-    ctx: Context,
-    customer_id: ObjectId,
-    *,
-    page: int,
-    size: int,
-    selection: ListSelection = ALL_ENTRIES,
-    after: str | None = None,
-) -> Page[PlanVersion]:
+async def list_plans(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[PlanVersion]:
     """Return one page of a client's plan versions, newest first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    filters = {"customerId": customer_id, **selection.for_cursor()}
-    list_part = ListPart(ctx, "nutrition_plans", filters, store.ORDER, page=page, size=size, after=after)
-    _, (stored, total) = await gather_reads(
-        ctx,
-        customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, list_part, selection),
-    )
-    return list_part.present(stored, total, partial(_to_plan, ctx))
+    present = partial(_to_plan, ctx)
+    return await list_records(ctx, customer_id, store.plans, "nutrition_plans", store.ORDER, present, part)
 
 
 async def get(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:

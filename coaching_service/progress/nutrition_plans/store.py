@@ -11,8 +11,6 @@ from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
 from coaching_service.progress.nutrition_plans.models import LowCounter, NewPlan, PlanCounter, StoredPlan
@@ -48,14 +46,6 @@ counters = Documents[PlanCounter](
     transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps=("version",)),
     cross_company_reason=_REASON,
 )
-
-
-async def find_page(
-    ctx: Context, customer_id: ObjectId, list_part: ListPart, selection: ListSelection
-) -> tuple[list[StoredPlan], int]:
-    """Return the plan versions of a selection for one part of the list of a client, and how many there are."""
-    where = {"customerId": customer_id, **selection.filter()}
-    return await list_part.read(ctx, plans, where)
 
 
 async def find_one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Literal
+from typing import Literal, Unpack
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -17,13 +17,13 @@ from coaching_service.core.events import EventValue
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
+from coaching_service.core.list_selection import PartOfList
 from coaching_service.core.media import JPEG, file_extension
 from coaching_service.core.pagination import Page
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.record_lists import list_records
 from coaching_service.people.files import service as stored_files
 from coaching_service.progress.progress_photos import store
 from coaching_service.progress.progress_photos.models import (
@@ -35,27 +35,13 @@ from coaching_service.progress.progress_photos.models import (
 from coaching_service.progress.progress_photos.store import SIDES
 
 
-async def list_photos(
-    ctx: Context,
-    customer_id: ObjectId,
-    *,
-    page: int,
-    size: int,
-    selection: ListSelection = ALL_ENTRIES,
-    after: str | None = None,
-) -> Page[ProgressPhoto]:
+async def list_photos(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[ProgressPhoto]:
     """Return one page of a client's photos, newest date first, or those after a cursor.
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    filters = {"customerId": customer_id, **selection.for_cursor()}
-    list_part = ListPart(ctx, "progress_photos", filters, store.ORDER, page=page, size=size, after=after)
-    _, (stored, total) = await gather_reads(
-        ctx,
-        customers.get_visible(ctx, customer_id),
-        store.find_page(ctx, customer_id, list_part, selection),
-    )
-    return list_part.present(stored, total, partial(_to_photos, ctx))
+    present = partial(_to_photos, ctx)
+    return await list_records(ctx, customer_id, store.photos, "progress_photos", store.ORDER, present, part)
 
 
 async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhoto:

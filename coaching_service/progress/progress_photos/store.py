@@ -11,8 +11,6 @@ from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ListSelection
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.progress.progress_photos.models import StoredPhoto, StoredPhotos
 
@@ -38,14 +36,6 @@ photos = Documents[StoredPhotos](
         files=FileRule(IMAGE_TYPES, "photo"),
     ),
 )
-
-
-async def find_page(
-    ctx: Context, customer_id: ObjectId, list_part: ListPart, selection: ListSelection
-) -> tuple[list[StoredPhotos], int]:
-    """Return the photos of a selection for one part of the list of a client, and how many dates there are."""
-    where = {"customerId": customer_id, **selection.filter()}
-    return await list_part.read(ctx, photos, where)
 
 
 async def find_by_date(ctx: Context, customer_id: ObjectId, date: str) -> StoredPhotos | None:
