@@ -1,4 +1,4 @@
-"""Which exercises of a company names mean; resolution.py compares the names."""
+"""Which exercises of a company names mean; _resolution.py compares the names."""
 
 from __future__ import annotations
 

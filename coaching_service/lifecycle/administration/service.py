@@ -5,7 +5,7 @@ It is called from the command line of the machine that has the database and the 
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,37 +89,29 @@ async def suspend_company(operator: Operator, company_id: ObjectId, reason: str)
     """Suspend a company. Raises NotFound, Conflict if it is suspended already."""
     if "suspension" in await _require_company(operator, company_id):
         raise Conflict("The company is suspended already")
-    await _suspend(await operator.acting_in(company_id), operator.name, reason)
-
-
-@transactional
-async def _suspend(ctx: Context, operator: str, reason: str) -> None:
-    await suspension.suspend(ctx, reason)
-    await audit.record_operator(ctx, operator, "company.suspended", ctx.company_id, reason=reason)
+    ctx = await operator.acting_in(company_id)
+    await _change(ctx, operator.name, "company.suspended", lambda tx: suspension.suspend(tx, reason), reason=reason)
 
 
 async def resume_company(operator: Operator, company_id: ObjectId) -> None:
     """End the suspension of a company. Raises NotFound, Conflict if it is not suspended."""
     if "suspension" not in await _require_company(operator, company_id):
         raise Conflict("The company is not suspended")
-    await _resume(await operator.acting_in(company_id), operator.name)
-
-
-@transactional
-async def _resume(ctx: Context, operator: str) -> None:
-    await suspension.resume(ctx)
-    await audit.record_operator(ctx, operator, "company.resumed", ctx.company_id)
+    await _change(await operator.acting_in(company_id), operator.name, "company.resumed", suspension.resume)
 
 
 async def erase_company(operator: Operator, company_id: ObjectId) -> None:
     """Delete a company: its users are locked out at once, and a running service erases the data. Raises NotFound."""
-    await _erase(await operator.acting_in(company_id), operator.name)
+    await _change(await operator.acting_in(company_id), operator.name, "company.erased", account.delete)
 
 
 @transactional
-async def _erase(ctx: Context, operator: str) -> None:
-    await account.delete(ctx)
-    await audit.record_operator(ctx, operator, "company.erased", ctx.company_id)
+async def _change(
+    ctx: Context, operator: str, action: str, change: Callable[[Context], Awaitable[None]], **facts: str
+) -> None:
+    """Change the company of a context, and record the action of the operator with it."""
+    await change(ctx)
+    await audit.record_operator(ctx, operator, action, ctx.company_id, **facts)
 
 
 async def _require_company(operator: Operator, company_id: ObjectId) -> Account:

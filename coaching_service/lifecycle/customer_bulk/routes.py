@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-
-from marshmallow import Schema
 
 from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.routes import Body, Handler, Routes
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.lifecycle.customer_bulk import jobs, models, schemas
 
@@ -20,26 +17,13 @@ routes = Routes("/coach/customers/bulk", tag="Bulk")
 
 Result = models.BulkResult | Accepted
 _bulk = partial(routes.post, status=200, returns=models.BulkResult, request_class="bulk", resumable=True)
+# An operation on the schedules of clients.
+_schedule = partial(_bulk, access=coach(CUSTOMERS.EDIT), returns=schemas.SCHEDULE_RESULT, errors=(NotFound,))
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
 _PROGRAM = {"assignedProgramId": "66f0c0ffee0000000000abcd"}
 _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 _PROGRESSION = {"load": {"add": 2.5}}
-
-
-def _schedule(path: str, body: Schema, *, example: Body) -> Callable[[Handler], Handler]:
-    """Declare an operation on the schedules of clients."""
-    return routes.post(
-        path,
-        access=coach(CUSTOMERS.EDIT),
-        status=200,
-        body=body,
-        returns=schemas.SCHEDULE_RESULT,
-        request_class="bulk",
-        resumable=True,
-        errors=(NotFound,),
-        example=example,
-    )
 
 
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=schemas.SELECTION, example=_IDS)
@@ -88,14 +72,11 @@ async def bulk_assign_trainer(ctx: Context, body: models.BulkTrainerAssignment, 
     return await jobs.execute(ctx, body, claim)
 
 
-@routes.post(
+@_bulk(
     "/assign-program",
     access=coach(CUSTOMERS.EDIT),
-    status=200,
     body=schemas.PROGRAM_ASSIGNMENT,
     returns=models.BulkAssignmentResult,
-    request_class="bulk",
-    resumable=True,
     errors=(NotFound,),
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
@@ -133,7 +114,11 @@ async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-adjust", schemas.SCHEDULE_ADJUSTMENT, example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION})
+@_schedule(
+    "/schedule-adjust",
+    body=schemas.SCHEDULE_ADJUSTMENT,
+    example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION},
+)
 async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Change loads and repetitions on the calendars of clients.
 
@@ -145,7 +130,7 @@ async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Clai
 
 @_schedule(
     "/schedule-replace-exercise",
-    schemas.EXERCISE_REPLACEMENT,
+    body=schemas.EXERCISE_REPLACEMENT,
     example={
         **_PROGRAM,
         "exerciseId": "66f0c0ffee0000000000abcd",
@@ -161,13 +146,13 @@ async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, 
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-clear", schemas.SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True})
+@_schedule("/schedule-clear", body=schemas.SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True})
 async def bulk_clear_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Remove the workouts with nothing done from days of the calendars of clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-shift", schemas.SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
+@_schedule("/schedule-shift", body=schemas.SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
 async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Shift the workouts of clients.
 
@@ -176,7 +161,7 @@ async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-copy", schemas.SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
+@_schedule("/schedule-copy", body=schemas.SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
 async def bulk_copy_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Copy days of the calendars of clients, each client's days to the same client."""
     return await jobs.execute(ctx, body, claim)

@@ -186,7 +186,7 @@ async def assign_program(
     weekdays: Collection[int] | None = None,
     run: Run | None = None,
 ) -> BulkAssignmentResult:
-    """Assign a program to clients from the date `start` on. Raises what programs.plan raises.
+    """Assign a program to clients from the date `start` on. Raises what programs.get_dated raises.
 
     A dry run returns the blocks that are on its days.
     """

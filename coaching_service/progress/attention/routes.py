@@ -54,4 +54,4 @@ async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: Attention
     Until the date `until`, or until its `since` is later: until something new happens. The answer is the client with
     the reasons that are left. 409 if the client does not have the reason.
     """
-    return await service.dismiss(ctx, customer_id, body)
+    return await service.dismiss(ctx, customer_id, [body["reason"]], until=body["until"])

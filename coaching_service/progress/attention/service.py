@@ -25,7 +25,6 @@ from coaching_service.progress.attention._loading import LoadedClient, load_clie
 from coaching_service.progress.attention._quotes import Quotes, quote_causes
 from coaching_service.progress.attention.models import (
     AttentionCustomer,
-    AttentionDismissal,
     AttentionEntry,
     AttentionReason,
     DismissalFields,
@@ -94,24 +93,15 @@ def present(ctx: Context, customer: Customer, quotes: Quotes | None = None) -> A
 
 
 @transactional
-async def dismiss(ctx: Context, customer_id: ObjectId, dismissal: AttentionDismissal) -> AttentionEntry:
-    """Dismiss a reason of a client for the whole company, and return the client with the reasons that are left.
-
-    Until the date `until`, local to the client, on which it counts again; without one, or if this is earlier, until
-    something new happens: until its newest occurrence is later. A date that is not in the future ends an
-    earlier dismissal. The reasons are computed again first. Raises Conflict if the reason does not apply to the client,
-    NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
-    """
-    return await dismiss_all(ctx, customer_id, [dismissal["reason"]], until=dismissal["until"])
-
-
-@transactional
-async def dismiss_all(
+async def dismiss(
     ctx: Context, customer_id: ObjectId, reason_types: Collection[ReasonType], *, until: str | None = None
 ) -> AttentionEntry:
-    """Dismiss the reasons of a client that still apply, out of several, as `dismiss` does.
+    """Dismiss those reasons of a client that apply, for the whole company; return the client with what is left.
 
-    Raises Conflict if none of them applies, NotFound and Forbidden as `dismiss`.
+    Until the date `until`, local to the client, on which they count again; without one, or if this is earlier, until
+    something new happens: until the newest occurrence is later. A date that is not in the future ends an earlier
+    dismissal. The reasons are computed again first. Raises Conflict if none of them applies to the client, NotFound if
+    the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await customers.lock_and_mark_figures(ctx, customer_id)

@@ -229,7 +229,6 @@ async def add_to_conversation(ctx: Context, message: StoredMessage, unread_by: S
     change = {"$set": last | is_unread, "$inc": {f"unread.{unread_by}": 1}}
     if await conversations.set_derived(ctx, {"customerId": customer_id}, change):
         return
-    no_mail: MailState = {"jobId": None, "sentAt": None}
     await conversations.insert(
         ctx,
         {
@@ -237,7 +236,7 @@ async def add_to_conversation(ctx: Context, message: StoredMessage, unread_by: S
             **last,
             "unread": {side: int(side == unread_by) for side in _SIDES},
             "isUnread": unread_by == "company",
-            "mail": dict.fromkeys(_SIDES, no_mail),
+            "mail": dict.fromkeys(_SIDES, _NO_MAIL),
         },
     )
 

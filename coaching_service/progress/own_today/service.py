@@ -37,7 +37,7 @@ async def get_today(ctx: Context, *, include_last_times: bool = False) -> Today:
 
 
 async def get_overview(ctx: Context) -> Overview:
-    """Return the day of the caller, a client, as `read_today`, with the days of its week, and the workouts of tomorrow.
+    """Return the day of the caller, a client, as `get_today`, with the days of its week, and the workouts of tomorrow.
 
     Raises NotFound likewise.
     """

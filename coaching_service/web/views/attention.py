@@ -165,7 +165,7 @@ async def dismiss_attention(ctx: Context, customer_id: ObjectId, query: _Attenti
     """Dismiss reasons for the whole company, until a date or until something new happens."""
     until = form["until"]
     try:
-        await attention.dismiss_all(ctx, customer_id, form["reason"], until=until)
+        await attention.dismiss(ctx, customer_id, form["reason"], until=until)
     except Conflict:  # the list was shown before something changed
         return _leave(customer_id, query, "This reason no longer applies.")
     return _leave(customer_id, query, f"Dismissed until {format_date(until) if until else 'something new happens'}.")
