@@ -107,7 +107,7 @@ async def erase_company(operator: Operator, company_id: ObjectId) -> None:
 
 @transactional
 async def _change(
-    ctx: Context, operator: str, action: str, change: Callable[[Context], Awaitable[None]], **facts: str
+    ctx: Context, /, operator: str, action: str, change: Callable[[Context], Awaitable[None]], **facts: str
 ) -> None:
     """Change the company of a context, and record the action of the operator with it."""
     await change(ctx)
