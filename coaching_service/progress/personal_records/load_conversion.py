@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import Conversion, LoadCount
-from coaching_service.progress.personal_records import estimates, store
+from coaching_service.progress.personal_records import _estimates, store
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.sets.records import RecordKey
@@ -27,7 +27,7 @@ async def convert_client(
     values = await _find_values(ctx, customer_id, records, conversion)
     await store.set_converted(ctx, values, conversion.load_unit)
     converted: list[StoredRecord] = [{**record, "value": values[record["_id"]]} for record in records]
-    return LoadCount(len(records), len(records)), await estimates.find_highest(ctx, converted)
+    return LoadCount(len(records), len(records)), await _estimates.find_highest(ctx, converted)
 
 
 async def _find_values(

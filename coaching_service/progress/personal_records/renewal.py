@@ -10,7 +10,7 @@ from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
-from coaching_service.progress.personal_records import estimates, service
+from coaching_service.progress.personal_records import _estimates, service
 from coaching_service.training.workouts.blocks.recomputation import recompute_logs
 
 RENEW = "renew_training_load"
@@ -46,5 +46,5 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
         if await recompute_logs(ctx, customer_id, exercise_id):
             await service.rebuild_records(ctx, customer_id)
         elif exercise_id is not None:
-            await estimates.renew(ctx, customer_id, exercise_id)
+            await _estimates.renew(ctx, customer_id, exercise_id)
     return RunAgain(progress={"last": ids[-1]}) if ids else None

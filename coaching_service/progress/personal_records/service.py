@@ -22,7 +22,7 @@ from coaching_service.people.activity.record_types import (
     RecordType,
 )
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.personal_records import estimates, store
+from coaching_service.progress.personal_records import _estimates, store
 from coaching_service.progress.personal_records.models import (
     DailyRecords,
     LoggedRecord,
@@ -88,7 +88,7 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord)
     unit = await _unit_of(ctx, record["type"])
     await customers.lock_and_mark_figures(ctx, customer_id)
     named = await _add_name(ctx, await store.create(ctx, customer_id, record, unit))
-    await estimates.update(ctx, customer_id, [record["exerciseId"]])
+    await _estimates.update(ctx, customer_id, [record["exerciseId"]])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
 
@@ -107,7 +107,7 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     updated = await store.update(ctx, customer_id, record_id, take(RecordFields, change), change.get("version"))
     if updated is None:
         raise NotFound("personal record")
-    await estimates.update(ctx, customer_id, [record["exerciseId"]])
+    await _estimates.update(ctx, customer_id, [record["exerciseId"]])
     named = await _add_name(ctx, updated)
     await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
     return named
@@ -123,7 +123,7 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     record = await _load_entered(ctx, customer_id, record_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
     await store.delete(ctx, customer_id, record_id)
-    await estimates.update(ctx, customer_id, [record["exerciseId"]])
+    await _estimates.update(ctx, customer_id, [record["exerciseId"]])
     await activity.delete_events(ctx, customer_id, record_id, _EVENT)
 
 
@@ -186,7 +186,7 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
     await _delete_lost(ctx, customer_id, lost)
     await _store_better(ctx, customer_id, better)
     if changed_estimates:
-        await estimates.update(ctx, customer_id, changed_estimates)
+        await _estimates.update(ctx, customer_id, changed_estimates)
 
 
 @transactional
@@ -209,7 +209,7 @@ async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
     ]
     await _delete_lost(ctx, customer_id, lost)
     await _store_better(ctx, customer_id, better, reports=False)
-    await estimates.update(ctx, customer_id, exercise_ids)
+    await _estimates.update(ctx, customer_id, exercise_ids)
 
 
 async def _find_changed_items(
