@@ -24,8 +24,9 @@ from coaching_service.core.database.connection import (
     supports_transactions,
 )
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import running_mongod
-from coaching_service.core.database.indexes import declared_indexes, ensure_indexes
+from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
 from coaching_service.core.database.observation import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.disk_space import DiskSpace
@@ -154,10 +155,11 @@ async def require_collections(services: Services, settings: Settings) -> None:
         )
 
 
-async def make_indexes(services: Services) -> list[str]:
+async def make_indexes(services: Services, *, compares: bool = False) -> list[str]:
     """Create missing indexes, and return the names of the collections; a new database is recorded as migrated.
 
-    Raises SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
+    They are compared one by one if others were declared when they were created, or with `compares`. Raises
+    SettingsError if the database does not support transactions, NewerDatabase, IndexConflict.
     """
     if not await supports_transactions(services.db):
         raise SettingsError(
@@ -165,5 +167,10 @@ async def make_indexes(services: Services) -> list[str]:
             "start it with --replSet rs0, and run rs.initiate() in it once"
         )
     await migrations.require_known(services.db)
+    declared = {name: each.indexes for name, each in declared_collections().items()}
+    if not compares and await are_current(services.db, declared):
+        return list(declared)
     await migrations.record_new_database(services.db)
-    return await ensure_indexes(services.db, declared_indexes())
+    names = await ensure_indexes(services.db, declared)
+    await record_current(services.db, declared)
+    return names

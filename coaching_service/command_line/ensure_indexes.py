@@ -18,7 +18,7 @@ def ensure_indexes(data: Path | None) -> None:
     """Create every missing index. Running it again changes nothing."""
 
     async def work(services: Services) -> None:
-        names = sorted(await runtime.make_indexes(services))
+        names = sorted(await runtime.make_indexes(services, compares=True))
         click.echo(f"The indexes of {len(names)} collections exist: {', '.join(names)}")
 
     with_services(settings_with(data), work, creates=True, prepares=False)

@@ -13,7 +13,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from coaching_service import features, runtime
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.secrets import new_master_key, parse_master_key
-from coaching_service.core.database.indexes import declared_indexes, missing_indexes
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.api_keys import service as api_keys
@@ -145,7 +146,7 @@ async def test_create_key_requires_the_email_address_of_a_coach(operator: Operat
 
 
 async def test_ensure_indexes_creates_missing_indexes(operator: Operator) -> None:
-    wanted = declared_indexes()
+    wanted = {name: each.indexes for name, each in declared_collections().items()}
     assert await missing_indexes(operator.services.db, wanted) != []
     first = (await operator.types("ensure-indexes")).ok()
     assert first.startswith(f"The indexes of {len(wanted)} collections exist: ")

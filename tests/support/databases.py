@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,11 +12,13 @@ from coaching_service import runtime
 from coaching_service.core.database.context import Database, Services
 from coaching_service.settings import Settings
 
+INDEX_STATE = "indexState"  # says which indexes the database has
 
-async def remove_documents(database: Database) -> None:
+
+async def remove_documents(database: Database, but_of: Collection[str] = ()) -> None:
     """Remove the documents of all collections; to drop a database and create its indexes again takes ten times as long."""
     for name in await database.list_collection_names():
-        if not name.startswith("system."):
+        if not name.startswith("system.") and name not in but_of:
             await database[name].delete_many({})
 
 

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections, now
-from coaching_service.core.database.indexes import declared_indexes, ensure_indexes, missing_indexes
+from coaching_service.core.database.indexes import ensure_indexes, missing_indexes
 
 UNUSED_AFTER = timedelta(days=30)
 _PRIMARY = "_id_"
@@ -16,12 +17,12 @@ _PRIMARY = "_id_"
 
 async def list_missing(services: Services) -> list[str]:
     """Return the declared indexes that the database does not have."""
-    return await missing_indexes(services.db, declared_indexes())
+    return await missing_indexes(services.db, _declared())
 
 
 async def create_missing(services: Services) -> None:
     """Create the missing indexes."""
-    await ensure_indexes(services.db, declared_indexes())
+    await ensure_indexes(services.db, _declared())
 
 
 async def list_undeclared(services: Services) -> list[str]:
@@ -51,6 +52,10 @@ async def find_unused(
                 occurrences.add(f"{name}.{statistics['name']}")
     advice = "Nothing to do: features that this installation does not use need them. Report them if you use all"
     yield occurrences.finding("Declared indexes that no query has used", advice, is_notice=True)
+
+
+def _declared() -> dict[str, tuple[Index, ...]]:
+    return {name: collection.indexes for name, collection in declared_collections().items()}
 
 
 CHECKS = (

@@ -1,29 +1,61 @@
-"""Indexes in the database: compared with the declared ones, created, and replaced when these have changed."""
+"""Indexes in the database: created, compared with the declared ones, and replaced when these have changed.
+
+The hash of the declared indexes is stored once they all exist, so that a start compares one document instead of the
+indexes of each collection. What is changed in another way is found by `missing_indexes`, which removes the hash.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypedDict
 
 import pymongo
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
 
 Declared = Mapping[str, tuple[Index, ...]]
-# The stored indexes of a collection by their names, as the driver describes them.
-_Stored = Mapping[str, Mapping[str, Any]]
 
 _INDEX_NOT_FOUND, _NAMESPACE_EXISTS = 27, 48
 _INDEX_SECONDS = 3600.0  # building an index of a large collection takes longer than a request may
 
 
+class IndexState(TypedDict):
+    """The hash `_id` of declared indexes that all exist."""
+
+    _id: str
+
+
+_state = Documents[IndexState](
+    "indexState",
+    secret=True,
+    cross_company_reason="the indexes are those of all companies",
+    placement=Unsharded("one document"),
+    transfer=NotExported("state of the service"),
+    incidental=True,
+    process_state=True,
+)
+
+
 class IndexConflict(Exception):
     """A stored index conflicts with one that the service needs; the message says what to do."""
+
+
+def hash_of(collections: Declared) -> str:
+    """Return the hash of declared indexes."""
+    definitions = [(name, [index.model().document for index in collections[name]]) for name in sorted(collections)]
+    return hashlib.sha256(repr(definitions).encode()).hexdigest()
+
+
+async def are_current(db: Database, collections: Declared) -> bool:
+    """Return whether these indexes, and no others, were created last, and no comparison has missed one since."""
+    return await db[_state.name].find_one({}) == {"_id": hash_of(collections)}
 
 
 async def ensure_indexes(db: Database, collections: Declared) -> list[str]:
@@ -33,51 +65,43 @@ async def ensure_indexes(db: Database, collections: Declared) -> list[str]:
     """
     with pymongo.timeout(_INDEX_SECONDS):
         existing = set(await db.list_collection_names())
-        stored = await _read_stored(db, [name for name in collections if name in existing])
         for name, indexes in collections.items():
-            if missing := [index for index in indexes if not _is_stored(index, stored.get(name, {}))]:
-                await _remove_conflicting(db[name], missing, stored.get(name, {}))
-                await db[name].create_indexes([index.model() for index in missing])
+            if indexes:
+                await _ensure_indexes_of(db[name], indexes if name in existing else ())
+                await db[name].create_indexes([index.model() for index in indexes])
             elif name not in existing:
                 with _done_by_another_process(_NAMESPACE_EXISTS):
                     await db.create_collection(name, check_exists=False)
     return list(collections)
 
 
-async def missing_indexes(db: Database, collections: Declared) -> list[str]:
-    """Return the declared indexes that the database does not have as they are declared, as `collection.index`."""
-    stored = await _read_stored(db, collections)
-    return [
-        f"{name}.{index.name}"
-        for name, indexes in collections.items()
-        for index in indexes
-        if not _is_stored(index, stored[name])
-    ]
+async def record_current(db: Database, collections: Declared) -> None:
+    """Store the hash of declared indexes that all exist."""
+    current = hash_of(collections)
+    await db[_state.name].delete_many({"_id": {"$ne": current}})
+    await db[_state.name].update_one({"_id": current}, {"$set": {}}, upsert=True)
 
 
-async def _read_stored(db: Database, names: Iterable[str]) -> dict[str, _Stored]:
-    """Return the stored indexes of collections; none of one that does not exist."""
-    collections = [db[name] for name in names]
-    stored = await asyncio.gather(*(each.index_information() for each in collections))
-    return {each.name: indexes for each, indexes in zip(collections, stored, strict=True)}
-
-
-async def _remove_conflicting(collection: Collection, indexes: Iterable[Index], stored: _Stored) -> None:
+async def _ensure_indexes_of(collection: Collection, indexes: Iterable[Index]) -> None:
     """Change or drop the stored indexes that conflict with `indexes`."""
+    stored = await collection.index_information()
     for index in indexes:
         wanted = index.model().document
         keys = list(wanted["key"].items())
         for name, details in stored.items():
-            is_equal = details["key"] == keys and _options(details) == _options(wanted)
-            if name == index.name and is_equal:
-                await _change_expiry(collection, index)
-            elif name == index.name or is_equal:
-                if details.get("unique") or index.unique:
-                    raise IndexConflict(
-                        f"The index {name} of {collection.name} differs from the index {index.name} that the "
-                        f"service needs: stop the service, drop the index, and start again"
-                    )
-                await _drop(collection, name)
+            same_keys = details["key"] == keys
+            if name != index.name and not (same_keys and _options(details) == _options(wanted)):
+                continue
+            if name == index.name and same_keys and _options(details) == _options(wanted):
+                if details.get("expireAfterSeconds") != wanted.get("expireAfterSeconds"):
+                    await _change_expiry(collection, index)
+                continue
+            if details.get("unique") or index.unique:
+                raise IndexConflict(
+                    f"The index {name} of {collection.name} differs from the index {index.name} that the "
+                    f"service needs: stop the service, drop the index, and start again"
+                )
+            await _drop(collection, name)
 
 
 async def _drop(collection: Collection, name: str) -> None:
@@ -110,7 +134,21 @@ async def _change_expiry(collection: Collection, index: Index) -> None:
         await collection.database.command("collMod", collection.name, index=change)
 
 
-def _is_stored(index: Index, stored: _Stored) -> bool:
+async def missing_indexes(db: Database, collections: Declared) -> list[str]:
+    """Return the declared indexes that the database does not have as they are declared, as `collection.index`.
+
+    If there are any, the next start compares all of them.
+    """
+    missing = []
+    for name, indexes in collections.items():
+        stored = await db[name].index_information()
+        missing += [f"{name}.{index.name}" for index in indexes if not _is_stored(index, stored)]
+    if missing:
+        await db[_state.name].delete_many({})
+    return missing
+
+
+def _is_stored(index: Index, stored: Mapping[str, Mapping[str, Any]]) -> bool:
     wanted, details = index.model().document, stored.get(index.name)
     return (
         details is not None
@@ -118,8 +156,3 @@ def _is_stored(index: Index, stored: _Stored) -> bool:
         and _options(details) == _options(wanted)
         and details.get("expireAfterSeconds") == wanted.get("expireAfterSeconds")
     )
-
-
-def declared_indexes() -> dict[str, tuple[Index, ...]]:
-    """Return the indexes of the declared collections, by the name of the collection."""
-    return {name: collection.indexes for name, collection in declared_collections().items()}

@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
+import structlog
 from aiohttp import web
 
 from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database import migrations
-from coaching_service.core.database.connection import read_clock_difference, unreachable
+from coaching_service.core.database.connection import Index, read_clock_difference, unreachable
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.indexes import declared_indexes, missing_indexes
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page, guides_pages
 from coaching_service.core.http.guides_pages import Guide
@@ -25,6 +27,7 @@ from coaching_service.core.http.routes import Route
 from coaching_service.core.http.static_content import StaticContent
 from coaching_service.core.metrics import Reading
 
+log = structlog.get_logger("coaching_service")
 _MAX_CLOCK_SECONDS = 60.0
 _JSON_TYPE, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
 _JSON = {"Content-Type": _JSON_TYPE}
@@ -48,6 +51,7 @@ class OperatorEndpoints:
         self._has_indexes = False
         self._guides: dict[str, StaticContent] = {}
         self._readiness_check: asyncio.Task[None] | None = None
+        self._comparison: asyncio.Task[None] | None = None
 
     def routes(self, readings: Sequence[Reading] | None) -> list[web.RouteDef]:
         """Return the aiohttp routes; /metrics with these readings, or without it."""
@@ -88,8 +92,8 @@ class OperatorEndpoints:
         """Responds 200 when a majority of the database responds, every index exists and no later version migrated it,
         and the clocks of this process and the database differ by at most a minute.
 
-        Raises Unavailable otherwise. Concurrent requests share one check.
-        Indexes that were found are not looked up again.
+        Raises Unavailable otherwise. Concurrent requests share one check. Indexes that were created as they are
+        declared are compared once, while the service is ready already; those that were found are not again.
         """
         if self._readiness_check is None or self._readiness_check.done():
             self._readiness_check = asyncio.create_task(self._check_readiness())
@@ -106,8 +110,7 @@ class OperatorEndpoints:
                 await migrations.require_known(self.services.db)
                 ahead = await read_clock_difference(self.services.db)
                 if not self._has_indexes:
-                    missing = await missing_indexes(self.services.db, declared_indexes())
-                    self._has_indexes = not missing
+                    missing = await self._find_missing_indexes()
         except TimeoutError:
             raise unreachable() from None
         except migrations.NewerDatabase as error:
@@ -119,6 +122,28 @@ class OperatorEndpoints:
         if missing:
             message = f"Indexes are missing: {', '.join(missing)}; run: coaching-service ensure-indexes"
             raise Unavailable(message)
+
+    async def _find_missing_indexes(self) -> list[str]:
+        """Return the missing indexes; none while they are compared for the first time, if they were created before."""
+        if self._comparison is None and await are_current(self.services.db, self._declared):
+            self._comparison = asyncio.create_task(self._compare_indexes())
+            self._comparison.add_done_callback(retrieve_failure)
+        if self._comparison is not None and not self._comparison.done():
+            return []
+        missing = await missing_indexes(self.services.db, self._declared)
+        self._has_indexes = not missing
+        return missing
+
+    async def _compare_indexes(self) -> None:
+        """Compare the indexes while requests are answered; readiness ends if one is missing."""
+        if missing := await missing_indexes(self.services.db, self._declared):
+            log.error("indexes are missing; run: coaching-service ensure-indexes", indexes=missing)
+        else:
+            self._has_indexes = True
+
+    @cached_property
+    def _declared(self) -> dict[str, tuple[Index, ...]]:
+        return {name: each.indexes for name, each in declared_collections().items()}
 
     async def swagger_json(self, request: web.Request) -> web.Response:
         """Return the OpenAPI document; 304 if the caller has it."""
