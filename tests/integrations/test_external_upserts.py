@@ -213,7 +213,7 @@ async def test_equal_items_stay_and_others_are_replaced_in_one_change(coach: Coa
         "Run",
         created["items"][3] | {"version": 1},
     )
-    (await coach.post(f"/coach/changes/{changed.headers['X-Change-Id']}/undo")).ok()
+    (await coach.undo(changed)).ok()
     [undone] = (await coach.get(f"/coach/customers/{customer['_id']}/wblock", startDate=MONDAY, endDate=TUESDAY)).ok()
     assert [item["_id"] for item in undone["items"]] == before
 

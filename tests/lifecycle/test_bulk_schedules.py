@@ -173,7 +173,7 @@ async def test_one_undo_restores_all(coach: CoachClient, clients: Clients, opera
     assert reply.ok()["ok"] == 2
     after = [planned(await calendar(coach, each)) for each in (clients.ana, clients.bo)]
     assert all(blocks != changed_blocks for blocks, changed_blocks in zip(before, after, strict=True))
-    undone = (await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")).ok()
+    undone = (await coach.undo(reply)).ok()
     assert (undone["ok"] > 0, undone["failed"]) == (True, [])
     assert [planned(await calendar(coach, each)) for each in (clients.ana, clients.bo)] == before
 
@@ -289,7 +289,7 @@ async def test_a_job_returns_the_same_and_is_undone_at_once(
     accepted = await bulk(coach, "adjust", body)
     job = await finished(coach, accepted)
     assert job["result"] == {**dry, "batchId": accepted.headers["X-Change-Id"]}
-    await finished(coach, await coach.post(f"/coach/changes/{accepted.headers['X-Change-Id']}/undo"))
+    await finished(coach, await coach.undo(accepted))
     assert loads(await calendar(coach, clients.bo)) == [[60, 60, 60]] * 2
 
 

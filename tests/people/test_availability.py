@@ -145,12 +145,12 @@ async def test_only_clients_in_scope(coach: CoachClient) -> None:
 async def test_undo(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     created = await coach.post(path(ana), FLU)
-    (await coach.post(f"/coach/changes/{created.headers['X-Change-Id']}/undo")).ok()
+    (await coach.undo(created)).ok()
     assert (await coach.get(path(ana))).ok() == []
     period = await enter(coach, ana, "2026-03-02", "2026-03-08")
     deleted = await coach.delete(path(ana, period["_id"]))
     await enter(coach, ana, "2026-03-08", None)
-    refused = await coach.post(f"/coach/changes/{deleted.headers['X-Change-Id']}/undo")
+    refused = await coach.undo(deleted)
     assert refused.refused(409)["code"] == "AVAILABILITY_OVERLAP"
 
 

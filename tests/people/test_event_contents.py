@@ -55,7 +55,7 @@ async def test_notes(coach: CoachClient) -> None:
     about = {"noteId": created.json["_id"]}
     changed = await coach.patch(path, {"content": "Right knee", "isHealth": True, "isPinned": False})
     deleted = await coach.delete(path)
-    undone = await coach.post(f"/coach/changes/{deleted.headers['X-Change-Id']}/undo")
+    undone = await coach.undo(deleted)
     assert await events_of(coach, created, changed, deleted, undone) == [
         ("note.created", about),
         ("note.updated", {**about, "fields": ["content", "isHealth"]}),
@@ -116,8 +116,8 @@ async def test_programs_of_a_client(coach: CoachClient) -> None:
     ended = await coach.post(end_path)
     again = await coach.post(end_path)
     assert "X-Change-Id" not in again.headers
-    undone = await coach.post(f"/coach/changes/{ended.headers['X-Change-Id']}/undo")
-    removed = await coach.post(f"/coach/changes/{assigned.headers['X-Change-Id']}/undo")
+    undone = await coach.undo(ended)
+    removed = await coach.undo(assigned)
     written = await events_of(coach, day, assigned, ended, undone, removed)
     assert [event for event in written if event[0].startswith("program")] == [
         ("program.updated", {"programId": program["_id"], "fields": ["wblocks"]}),
@@ -137,7 +137,7 @@ async def test_metric_sets_of_a_client(coach: CoachClient) -> None:
     again = await coach.post(
         "/coach/customers/bulk/assign-metrics-set", {"ids": [ana["_id"]], "metricsSetId": body["_id"]}
     )
-    undone = await coach.post(f"/coach/changes/{again.headers['X-Change-Id']}/undo")
+    undone = await coach.undo(again)
     about = {"metricsSetId": body["_id"]}
     assert await events_of(coach, assigned, unassigned, again, undone) == [
         ("metrics_set.assigned", about),

@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.customers import _group_totals, counters
 from coaching_service.people.customers._group_totals import COUNT
-from tests.support.client import CoachClient, Reply
+from tests.support.client import CoachClient
 
 GROUPS = ("A", "$b.c", "Ünder 30")
 BULK = "/coach/customers/bulk"
@@ -52,11 +52,6 @@ async def require_right(coach: CoachClient) -> None:
     assert (difference["active"], difference["archived"]) == (0, 0)
 
 
-async def undo(coach: CoachClient, reply: Reply) -> None:
-    """Undo the change that a request has made."""
-    (await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")).ok()
-
-
 async def test_numbers_follow_every_change_of_clients(coach: CoachClient) -> None:
     a, b, c = GROUPS
     ids = [(await coach.create_customer(f"Client {n}", groups=[a, b][: n % 3]))["_id"] for n in range(6)]
@@ -76,7 +71,7 @@ async def test_numbers_follow_every_change_of_clients(coach: CoachClient) -> Non
         reply.ok()
     await require_right(coach)
     for reply in changed[:1:-1]:
-        await undo(coach, reply)
+        (await coach.undo(reply)).ok()
     await require_right(coach)
     for number, operation in enumerate(("archive", "unarchive", "archive")):
         (await coach.put(f"/coach/customers/{operation}", {"id": ids[number // 2]})).ok()

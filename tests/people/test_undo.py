@@ -11,7 +11,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.changes import undo as service
-from tests.support.client import MONDAY, SUNDAY, CoachClient, Reply
+from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.stored import stored_document
 from tests.support.training import (
     add,
@@ -28,16 +28,11 @@ from tests.support.training import (
 )
 
 
-async def undo(coach: CoachClient, reply: Reply) -> Reply:
-    """Undo what a request has changed."""
-    return await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")
-
-
 async def test_of_two_undos_at_once_one_succeeds(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task("a"))
     removed = await coach.delete(f"{path_of(block)}/witems/{block['items'][0]['_id']}")
-    replies = await asyncio.gather(*(undo(coach, removed) for _ in range(4)))
+    replies = await asyncio.gather(*(coach.undo(removed) for _ in range(4)))
     assert sorted(reply.status for reply in replies) == [200, 409, 409, 409]
     assert {reply.json["code"] for reply in replies if reply.status == 409} == {"VERSION_CONFLICT"}
     assert len((await read(coach, block))["items"]) == 1
@@ -51,7 +46,7 @@ async def test_undo_and_a_change_at_once_lose_nothing(coach: CoachClient) -> Non
     ana = await coach.create_customer()
     block = await block_with(coach, ana, task("a"))
     renamed = await coach.patch(path_of(block), {"name": "Arms"})
-    undone, _ = await asyncio.gather(undo(coach, renamed), add(coach, block, task("b")))
+    undone, _ = await asyncio.gather(coach.undo(renamed), add(coach, block, task("b")))
     stored = await read(coach, block)
     assert len(stored["items"]) == 2
     assert stored["name"] == ("Legs" if undone.status == 200 else "Arms")
@@ -63,11 +58,11 @@ async def test_undo_of_an_assignment_of_metrics_needs_the_permission_for_metrics
     assigned = await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})
     viewer = ("customers.view", "metrics.view")
     editor = coach.with_key(await employee_key(coach, *viewer, "customers.edit", scope="all"))
-    (await undo(editor, assigned)).refused(403, "metrics.edit")
+    (await editor.undo(assigned)).refused(403, "metrics.edit")
     blind = coach.with_key(await employee_key(coach, "customers.view", "metrics.edit", scope="all"))
-    (await undo(blind, assigned)).refused(404)
+    (await blind.undo(assigned)).refused(404)
     measurer = coach.with_key(await employee_key(coach, *viewer, "metrics.edit", scope="all"))
-    (await undo(measurer, assigned)).ok()
+    (await measurer.undo(assigned)).ok()
 
 
 async def test_undo_of_a_log_with_metrics_needs_the_permission_for_the_client(coach: CoachClient) -> None:
@@ -76,9 +71,9 @@ async def test_undo_of_a_log_with_metrics_needs_the_permission_for_the_client(co
     values = [{"metricId": body["metrics"][0]["_id"], "value": 70}]
     logged = await log(coach, block, block["items"][0], isCompleted=True, values=values)
     measurer = coach.with_key(await employee_key(coach, "customers.view", "metrics.edit", scope="all"))
-    (await undo(measurer, logged)).refused(403, "customers.edit")
+    (await measurer.undo(logged)).refused(403, "customers.edit")
     editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
-    (await undo(editor, logged)).ok()
+    (await editor.undo(logged)).ok()
 
 
 async def test_undo_of_an_override_needs_the_permission_to_edit(coach: CoachClient) -> None:
@@ -86,7 +81,7 @@ async def test_undo_of_an_override_needs_the_permission_to_edit(coach: CoachClie
     assert shared is not None
     saved = await coach.put(f"/exercises/{shared['_id']}/override", {"aliases": ["Mine"]})
     editor = coach.with_key(await employee_key(coach, "exercises.view", "exercises.edit"))
-    (await undo(editor, saved)).ok()
+    (await editor.undo(saved)).ok()
 
 
 @pytest.mark.parametrize("kind", ["note", "client"])
@@ -94,14 +89,14 @@ async def test_changes_of_a_deleted_client_are_not_found(coach: CoachClient, kin
     client = await coach.post("/coach/customers", {"name": "Ana"})
     note = await coach.post(client_path(client.json, "notes"), {"content": "Hello"})
     (await coach.delete(client_path(client.json))).ok(204)
-    (await undo(coach, note if kind == "note" else client)).refused(404)
+    (await coach.undo(note if kind == "note" else client)).refused(404)
 
 
 async def test_messages_to_many_clients_cannot_be_undone(coach: CoachClient) -> None:
     ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
     sent = await coach.post("/coach/customers/bulk/message", {"ids": ids, "text": "Hello"})
     sent.ok()
-    assert (await undo(coach, sent)).refused(409)["code"] == "NOT_UNDOABLE"
+    assert (await coach.undo(sent)).refused(409)["code"] == "NOT_UNDOABLE"
 
 
 async def test_undo_of_a_batch_names_its_changes_and_can_be_undone(coach: CoachClient) -> None:
@@ -122,14 +117,14 @@ async def test_undo_of_a_batch_names_its_changes_and_can_be_undone(coach: CoachC
 
     before = await state()
     assert before == [(1, 1)] * 3
-    undone = await undo(coach, assigned)
+    undone = await coach.undo(assigned)
     assert (undone.ok()["failed"], await state()) == ([], [(0, 0)] * 3)
     stored = await coach.ctx.db["changes"].find({"batchId": ObjectId(assigned.headers["X-Change-Id"])}).to_list(None)
     undoes = await coach.ctx.db["changes"].find({"_id": {"$in": [each["undoneBy"] for each in stored]}}).to_list(None)
     assert {(each["undoOf"], str(each["batchId"])) for each in undoes} == {
         (each["_id"], undone.json["changeId"]) for each in stored
     }
-    assert (await undo(coach, undone)).ok()["failed"] == []
+    assert (await coach.undo(undone)).ok()["failed"] == []
     assert await state() == before
 
 
@@ -137,7 +132,7 @@ async def test_undo_of_a_batch_needs_the_permission(coach: CoachClient) -> None:
     ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
     archived = await coach.post("/coach/customers/bulk/archive", {"ids": ids})
     viewer = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
-    (await undo(viewer, archived)).refused(403, "customers.edit")
+    (await viewer.undo(archived)).refused(403, "customers.edit")
 
 
 async def test_a_changed_coach_cannot_undo_what_is_no_longer_in_scope(coach: CoachClient) -> None:
@@ -150,7 +145,7 @@ async def test_a_changed_coach_cannot_undo_what_is_no_longer_in_scope(coach: Coa
     note = await employee.post(client_path(ana, "notes"), {"content": "Hello"})
     note.ok(201)
     (await coach.patch(client_path(ana), {"assignedTo": None})).ok()
-    (await undo(employee, note)).refused(404)
+    (await employee.undo(note)).refused(404)
 
 
 async def test_an_assistant_undoes_only_what_was_changed_with_its_own_credential(coach: CoachClient) -> None:
@@ -179,7 +174,7 @@ async def test_a_conflict_names_every_document_that_has_changed_since(coach: Coa
     for block in blocks[:2]:
         (await coach.patch(f"{client}/wblocks/{block['_id']}", {"name": "Renamed"})).ok()
 
-    refused = (await coach.post(f"/coach/changes/{adjusted.headers['X-Change-Id']}/undo")).refused(409)
+    refused = (await coach.undo(adjusted)).refused(409)
 
     assert refused["code"] == "VERSION_CONFLICT"
     assert refused["documents"] == [{"kind": "workout", "_id": block["_id"]} for block in blocks[:2]]

@@ -277,7 +277,7 @@ async def test_undo_of_an_absence_restores_its_check_ins(coach: CoachClient) -> 
     before = await dates(coach, ana)
     entered = await coach.post(client_path(ana, "availability"), {"kind": "ill", "from": day(coach, 1)})
     assert await dates(coach, ana) == before[:1]
-    (await coach.post(f"/coach/changes/{entered.headers['X-Change-Id']}/undo")).ok()
+    (await coach.undo(entered)).ok()
     assert await dates(coach, ana) == before
 
 

@@ -120,11 +120,11 @@ async def test_archiving_clears(coach: CoachClient, *, bulk: bool) -> None:
     await attention.renew(coach.ctx, ObjectId(ana["_id"]))
     await renew(coach)
     assert await reasons_of(coach, ana) == raised + cleared
-    undone = await coach.post(f"/coach/changes/{archived.headers['X-Change-Id']}/undo")
+    undone = await coach.undo(archived)
     assert undone.ok()["ok"] == 1
     await renew(coach)
     assert await reasons_of(coach, ana) == raised + cleared + raised
-    (await coach.post(f"/coach/changes/{undone.headers['X-Change-Id']}/undo")).ok()
+    (await coach.undo(undone)).ok()
     await renew(coach)
     assert await reasons_of(coach, ana) == 2 * (raised + cleared)
     (await coach.put("/coach/customers/unarchive", {"id": ana["_id"]})).ok()

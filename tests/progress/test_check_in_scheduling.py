@@ -82,7 +82,7 @@ async def test_deleted_form_pauses_a_check_in(coach: CoachClient) -> None:
     assert len(await list_check_ins(coach, ana)) == 2
 
     for reply in deleted:
-        (await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")).ok()
+        (await coach.undo(reply)).ok()
     await as_if_added_a_week_ago(coach, ana)
     await run_job(coach)
     assert len(await dates(coach, ana)) == 8
@@ -156,7 +156,7 @@ async def test_undo_of_ending_restores_the_check_in_and_its_blocks(coach: CoachC
     before = await dates(coach, ana)
     reply = await coach.delete(client_path(ana, "check-ins", created["_id"]))
     assert await dates(coach, ana) == []
-    (await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")).ok()
+    (await coach.undo(reply)).ok()
     assert await dates(coach, ana) == before
     assert [each["_id"] for each in await list_check_ins(coach, ana)] == [created["_id"]]
     await as_if_added_a_week_ago(coach, ana)

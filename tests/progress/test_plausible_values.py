@@ -74,7 +74,7 @@ async def test_value_is_deleted_and_the_deletion_undone(coach: CoachClient, othe
     (await coach.delete(f"{path}/{TUESDAY}")).refused(404)
     (await coach.delete(f"{path}/2026-02-30")).refused(400, "date")
     (await coach.delete(path.replace(metric, UNKNOWN) + f"/{MONDAY}")).refused(404)
-    (await coach.post(f"/coach/changes/{deleted.headers['X-Change-Id']}/undo")).ok()
+    (await coach.undo(deleted)).ok()
     assert (await history(coach, ana, body))[-1] == {"date": TUESDAY, "value": 725}
 
     own = await coach.as_client(ana)

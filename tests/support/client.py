@@ -146,6 +146,10 @@ class CoachClient:
 
     # --- common requests -----------------------------------------------------------------------------------------
 
+    async def undo(self, change: Reply) -> Reply:
+        """Undo what a request has changed."""
+        return await self.post(f"/coach/changes/{change.headers['X-Change-Id']}/undo")
+
     async def create_customer(self, name: str = "Ana", **fields: Any) -> dict[str, Any]:
         """Create a client."""
         created: dict[str, Any] = (await self.post("/coach/customers", {"name": name, **fields})).ok(201)

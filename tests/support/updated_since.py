@@ -70,6 +70,6 @@ class World:
             reply = await write()
             assert reply.status < 300, reply.raw
             await self.age()
-            return await self.coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")
+            return await self.coach.undo(reply)
 
         return write_and_undo

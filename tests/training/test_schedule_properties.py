@@ -177,7 +177,7 @@ async def test_an_operation_on_many_clients_equals_its_preview_and_is_undone_at_
             assert left.isdisjoint(_different(old, new) - ({block["_id"] for block in new} - {*map(_id, old)}))
             assert _done_items(new) == _done_items(old)
         if "X-Change-Id" in reply.headers:
-            undone = (await coach.post(f"/coach/changes/{reply.headers['X-Change-Id']}/undo")).ok()
+            undone = (await coach.undo(reply)).ok()
             assert undone["failed"] == []
         for client, old in zip(clients, before, strict=True):
             restored = await coach.calendar(client, *EVER)
