@@ -20,6 +20,7 @@ from coaching_service.people.customers._duplicates import find_duplicates
 from coaching_service.people.customers.batch_models import Duplicate
 from coaching_service.people.customers.full_names import full_name_key
 from coaching_service.people.customers.models import NewCustomer
+from coaching_service.people.customers.service import full_name
 from coaching_service.people.identities.addresses import account_key
 
 tools = Tools()
@@ -100,4 +101,4 @@ def _describe(duplicate: Duplicate) -> str:
 
 
 def _name(entry: NewCustomer) -> str:
-    return typed(" ".join(filter(None, (entry["name"], entry["surname"]))))
+    return typed(full_name(entry))

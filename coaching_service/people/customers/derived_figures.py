@@ -8,7 +8,7 @@ from typing import Any, Literal, cast, get_args
 from zlib import crc32
 
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter, PipelineStage
+from coaching_service.core.database.documents import Filter
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
@@ -155,9 +155,7 @@ async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
     return await service.get_visible(ctx, customer_id, store.ATTENTION_FIELDS)
 
 
-async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return what figures_store.find_states returns, with what other features' stages add."""
-    return await figures_store.find_states(ctx, ids, *stages)
+read_states = figures_store.find_states
 
 
 async def store_figures(

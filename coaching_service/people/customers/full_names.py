@@ -13,7 +13,7 @@ from coaching_service.people.customers.service import full_name
 
 def full_name_key(client: CustomerDetails | Customer | CustomerIdentity) -> str:
     """Return what is the same for clients with the same full name."""
-    return " ".join(normalize(f"{client['name']} {client.get('surname') or ''}").split())
+    return normalize(full_name(client))
 
 
 def distinct_names(clients: Sequence[CustomerIdentity]) -> dict[ObjectId, str]:

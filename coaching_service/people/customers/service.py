@@ -24,6 +24,7 @@ from coaching_service.people.customers.events import CustomersDeleted, GroupsCha
 from coaching_service.people.customers.models import (
     Customer,
     CustomerChange,
+    CustomerDetails,
     CustomerIdentity,
     CustomerNames,
     CustomerNotifications,
@@ -172,9 +173,9 @@ async def list_notifications(ctx: Context, ids: Sequence[ObjectId]) -> dict[Obje
     return {client["_id"]: get_notifications(client) for client in await store.find_notifications(ctx, ids)}
 
 
-def full_name(customer: Customer | CustomerNames | CustomerIdentity) -> str:
+def full_name(customer: Customer | CustomerProfile | CustomerNames | CustomerIdentity | CustomerDetails) -> str:
     """Return the name and, if there is one, the surname of a client."""
-    return " ".join(filter(None, (customer["name"], customer["surname"])))
+    return " ".join(filter(None, (customer["name"], customer.get("surname"))))
 
 
 def active_customer_stage(ctx: Context) -> PipelineStage:

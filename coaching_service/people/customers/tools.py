@@ -20,6 +20,7 @@ from coaching_service.core.validation import Boolean, Email, ListOf, StringList,
 from coaching_service.people.customers import creation, listing
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.nearest import GroupNames, find_near_clients, match_groups
+from coaching_service.people.customers.service import full_name
 from coaching_service.people.team import service as team
 
 tools = Tools()
@@ -112,7 +113,7 @@ def _summary_line(client: CustomerProfile, coach_names: Mapping[ObjectId, str]) 
 
 def name_client(client: CustomerProfile) -> str:
     """Return a client's full name, marked as data."""
-    return typed(" ".join(filter(None, (client["name"], client["surname"]))))
+    return typed(full_name(client))
 
 
 def describe_rates(client: CustomerProfile) -> str | None:
@@ -159,7 +160,7 @@ def answer_customer(ctx: Context, client: CustomerProfile, lines: list[str]) -> 
     """Return a client as `get_customer` does."""
     data: CustomerText = {
         "_id": client["_id"],
-        "name": " ".join(filter(None, (client["name"], client["surname"]))),
+        "name": full_name(client),
         "today": get_today(ctx, client),
         "version": client["version"],
         "lines": "\n".join(lines[1:]),
@@ -190,10 +191,9 @@ async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -
     """Create a client; no invitation is sent unless sendInvitation is true. Search with list_customers first."""
     invited = send_invitation and details["email"] is not None
     customer = await creation.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
-    name = " ".join(part for part in (customer["name"], customer["surname"]) if part)
     outcome = " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else "."
     return Written(
-        f"Created the client {typed(name)}{outcome}",
+        f"Created the client {name_client(customer)}{outcome}",
         {"customerId": customer["_id"]},
         find_reasons(contacts=invited),
         details={"invited": invited},
