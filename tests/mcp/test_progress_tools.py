@@ -192,6 +192,16 @@ async def test_tools_show_and_take_loads_in_the_unit_of_the_client(mcp: McpHttpC
     assert squat["_id"] == done["exerciseId"]
 
 
+async def test_activity_has_the_values_of_a_logged_metric_set(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, body = await coach.create_customer(), await training.metric_set(coach, "Weight", "Lean mass")
+    block = await block_with(coach, ana, training.metrics_of(body))
+    weight, mass = body["metrics"]
+    values = [{"metricId": weight["_id"], "value": 80}, {"metricId": mass["_id"], "value": 61.5}]
+    (await log(coach, block, block["items"][0], isCompleted=True, values=values)).ok()
+    text = (await mcp.call("get_activity", customerId=ana["_id"]))["content"][0]["text"]
+    assert "«Weight» 80 kg «Lean mass» 61.5 kg" in text
+
+
 async def test_activity_has_the_records_that_attention_counts(mcp: McpHttpClient, coach: CoachClient) -> None:
     """The results of an exercise that was done for the first time are no records in either."""
     ana, squat, row = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("Row")

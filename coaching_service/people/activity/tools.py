@@ -239,7 +239,7 @@ def _describe_data(data: Mapping[str, Any]) -> str:
             parts.append(f"{format_figure(value)} {unit}".strip())
         elif name == "reps" and data.get("recordType") == "most_reps":
             continue
-        elif name == "values":
+        elif name == "measured":
             parts += [f"{typed(each['metricName'])} {format_figure(each['value'])} {each['unit']}" for each in value]
         elif name in _OWN_WORDS or isinstance(value, int | float):
             parts.append(str(value) if name in _OWN_WORDS else f"{name} {value}")
