@@ -64,16 +64,19 @@ async def test_one_client_needs_no_proposal_and_all_errors_come_at_once(mcp: Mcp
 async def test_batch_of_rest_names_clients_who_may_be_the_same(coach: CoachClient) -> None:
     domain = f"@{coach.ctx.company_id}.test"
     bo = await coach.create_customer("Bo", surname="Lind", email=f"bo{domain}", externalId="crm:1")
+    eva = await coach.create_customer("Eva María", surname="de la Cruz")
     entries: list[dict[str, Any]] = [
         {"name": "Bob", "email": f"bo{domain}"},
         {"name": "BO LIND"},
         {"name": "Bo", "surname": "Lund"},
         {"name": ""},
         {"name": "Bo", "surname": "Lind", "externalId": "crm:1"},
+        {"name": "Eva Maria de la Cruz"},
     ]
     body = {"customers": entries, "onConflict": "update"}
     for dry_run in (True, False):
         result = (await coach.post("/coach/customers/batch", {**body, "dryRun": dry_run})).ok()
-        assert (result["created"], result["updated"]) == (3, 1)
+        assert (result["created"], result["updated"]) == (4, 1)
         same = [{(each["_id"], each["same"]) for each in entry.get("duplicates", [])} for entry in result["results"]]
-        assert same == [{(bo["_id"], "email")}, {(bo["_id"], "name")}, set(), set(), set()]
+        of_bo = [{(bo["_id"], "email")}, {(bo["_id"], "name")}, set(), set(), set()]
+        assert same == [*of_bo, {(eva["_id"], "name")}]

@@ -13,6 +13,8 @@ from coaching_service.people.customers.full_names import full_name_key
 from coaching_service.people.customers.models import Customer, CustomerDetails
 from coaching_service.people.identities.addresses import account_key
 
+_MAX_FIRST_WORDS = 5
+
 
 async def find_duplicates(ctx: Context, entries: Sequence[CustomerDetails]) -> list[list[Duplicate]]:
     """Return, for each client to create, those in the coach's scope with the same e-mail address or full name.
@@ -21,14 +23,15 @@ async def find_duplicates(ctx: Context, entries: Sequence[CustomerDetails]) -> l
     """
     emails = [each["email"] for each in entries if each.get("email")]
     by_email = await list_store.find_by_emails(ctx, [email for email in emails if email])
-    # A full name may be in the field `name` alone.
-    names = {part for each in entries for part in (normalize(each["name"]), full_name_key(each), _first_word(each))}
-    by_name = await list_store.find_by_sort_names(ctx, names)
+    by_name = await list_store.find_by_sort_names(ctx, {name for each in entries for name in _possible_names(each)})
     return [_compare(ctx, entry, by_email, by_name) for entry in entries]
 
 
-def _first_word(client: CustomerDetails) -> str:
-    return full_name_key(client).partition(" ")[0]
+def _possible_names(client: CustomerDetails) -> set[str]:
+    """Return what the field `name` can be of clients with the same full name: its first words, or all of it."""
+    words = full_name_key(client).split()
+    first_words = (" ".join(words[:end]) for end in range(1, _MAX_FIRST_WORDS))
+    return {normalize(client["name"]), full_name_key(client), *first_words}
 
 
 def _compare(
