@@ -107,6 +107,26 @@ async def test_changed_address_ends_the_employees_sessions(
     (await as_eli.get("/me")).refused(401)
 
 
+@pytest.mark.parametrize("ending", ["removal", "permission", "scope"])
+async def test_acting_as_a_client_ends_with_the_right_to(
+    coach: CoachClient, interactive: CoachClient, as_eli: CoachClient, eli: Coach, ending: str
+) -> None:
+    """From the next request: an employee who is removed, may not change clients, or is not the trainer any more."""
+    ana = await as_eli.create_customer()
+    path = f"/coach/employees/{eli['_id']}"
+    acting = coach.with_bearer((await as_eli.post(f"/coach/customers/{ana['_id']}/impersonate")).ok()["accessToken"])
+    (await interactive.put(f"{path}/permissions", {"permissions": ["customers.view", "customers.edit"]})).ok()
+    (await acting.get("/me")).ok()
+    if ending == "removal":
+        (await interactive.delete(path)).ok(204)
+    elif ending == "permission":
+        (await interactive.put(f"{path}/permissions", {"permissions": ["customers.view"]})).ok()
+    else:
+        (await interactive.patch(f"/coach/customers/{ana['_id']}", {"assignedTo": None})).ok()
+    (await acting.get("/me")).refused(401)
+    (await acting.patch("/customer/me", {"phone": "1"})).refused(401)
+
+
 async def test_only_the_owner_manages_the_team(coach: CoachClient, as_eli: CoachClient) -> None:
     (await as_eli.get("/coach/employees")).refused(403, "owner")
     (await coach.get("/coach/employees")).refused(403, "session")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import structlog
 
 from coaching_service.core import rate_limits
+from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
@@ -17,6 +18,7 @@ from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import first_access
+from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import failures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.events import IdentityDisplaced
@@ -231,7 +233,18 @@ async def authenticate(services: Services, access_token: str) -> Principal:
 async def find_principal(services: Services, access_hash: str) -> Principal | None:
     """Return the user of the access token with this hash, or None."""
     session = await store.find_by_access(services, access_hash)
-    return None if session is None else to_principal(session)
+    return None if session is None or not await _may_act(services, session) else to_principal(session)
+
+
+async def _may_act(services: Services, session: SessionWithSubject) -> bool:
+    """Return whether a session is the user's own, or its coach may still act as the client. Raises CompanySuspended."""
+    coach_id = session["impersonatedBy"]
+    if coach_id is None or not session["customer"]:
+        return True
+    coach = await team.get_principal(services, coach_id)
+    if coach is None or CUSTOMERS.EDIT not in coach.permissions:
+        return False
+    return customers.is_in_scope(Context(services, coach), session["customer"][0])
 
 
 def to_principal(session: SessionWithSubject) -> Principal | None:

@@ -89,6 +89,7 @@ async def _with_subject(services: Services, where: Filter) -> SessionWithSubject
                             "email": 1,
                             "timezone": 1,
                             "loadUnit": 1,
+                            "customerRoleData.assignedTo": 1,
                             "customerRoleData.isArchived": 1,
                         }
                     },
