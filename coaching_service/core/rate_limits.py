@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
@@ -40,11 +40,18 @@ _COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}
 
 
 async def count(
-    services: Services, kind: str, name: str, *, number: int = 1, window: timedelta = WINDOW
+    services: Services,
+    kind: str,
+    name: str,
+    *,
+    number: int = 1,
+    window: timedelta = WINDOW,
+    tx: Context | None = None,
 ) -> tuple[int, int]:
     """Count attempts of `name`; returns the number in its window (of 15 minutes) and the seconds until it ends.
 
-    A negative `number` takes attempts back, at most those that were counted in the window.
+    A negative `number` takes attempts back, at most those that were counted in the window. `tx`: in its transaction,
+    so that nothing is counted if that is rolled back.
     The result has no projection: MongoDB ignores it when the driver repeats the command after an election.
     """
     window_end = {"$add": ["$$NOW", round(window.total_seconds() * 1000)]}
@@ -58,6 +65,7 @@ async def count(
         [{"$set": change}],
         upsert=True,
         return_document=True,
+        session=tx.session if tx else None,
     )
     return counter["count"], _seconds_left(counter)
 

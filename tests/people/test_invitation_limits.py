@@ -7,9 +7,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pymongo.errors import OperationFailure
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customer_access import declining
@@ -93,6 +95,31 @@ async def test_invitations_that_are_refused_do_not_count(coach: CoachClient) -> 
     assert await invitations.reserve(ctx, [unique(coach)]) == [timedelta(0)]
 
 
+async def test_dry_runs_and_repeated_transactions_do_not_count(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the invitations that are sent do."""
+    monkeypatch.setattr(invitations, "FIRST_WEEK_PER_DAY", 3)
+    person = {"name": "Ana", "email": unique(coach), "sendInvitation": True}
+    batch = {"customers": [person, {**person, "name": "Bo", "email": unique(coach)}]}
+    for dry_run in (True, True, False):
+        (await coach.post("/coach/customers/batch", batch | {"dryRun": dry_run})).ok()
+    path, new = "/coach/customers/by-external-id/crm:1", {**person, "name": "Cy", "email": unique(coach)}
+    (await coach.put(path, new | {"dryRun": True})).ok()
+    calls = 0
+
+    async def collide_once(tx: Context) -> None:
+        nonlocal calls
+        calls += 1
+        await invitations.reserve(tx, [unique(coach)])
+        if calls == 1:
+            raise OperationFailure("collided", details={"errorLabels": ["TransientTransactionError"]})
+
+    await in_transaction(coach.ctx, collide_once)
+    (await coach.put(path, new)).refused(429)
+    assert calls == 2
+
+
 async def test_a_person_who_declined_receives_no_invitation_of_that_company(
     coach: CoachClient, interactive: CoachClient, other_company: CoachClient, anonymous: CoachClient
 ) -> None:
@@ -119,6 +146,27 @@ def anonymous_context(coach: CoachClient) -> Context:
 async def test_a_declined_address_is_known_after_a_rotation_of_keys(coach: CoachClient, settings: Settings) -> None:
     email = unique(coach)
     await declining.decline(anonymous_context(coach), invitations.decline_link(coach.ctx, email).partition("token=")[2])
+    assert await invitations.reserve(with_new_key(coach, settings), [email]) == [None]
+
+
+async def test_invitations_before_a_rotation_of_keys_count_after_it(coach: CoachClient, settings: Settings) -> None:
+    emails = [unique(coach) for _ in range(8)]
+    await invitations.reserve(coach.ctx, emails)
+    rotated = with_new_key(coach, settings)
+    for minutes in (10, 20, 30):
+        delays = await invitations.reserve(rotated, emails)
+        assert [each and round(each / timedelta(minutes=1)) for each in delays] == [minutes] * len(emails)
+
+
+async def test_invitations_that_are_not_sent_do_not_count(coach: CoachClient) -> None:
+    ctx = replace(coach.ctx, services=replace(coach.ctx.services, invitations_per_day=2))
+    declined = unique(coach)
+    await declining.decline(anonymous_context(coach), invitations.decline_link(ctx, declined).partition("token=")[2])
+    assert await invitations.reserve(ctx, [declined] * 3) == [None] * 3
+    assert await invitations.reserve(ctx, [declined, unique(coach), unique(coach)]) == [None, timedelta(0), timedelta(0)]
+
+
+def with_new_key(coach: CoachClient, settings: Settings) -> Context:
+    """The context of the owner after the service has got another master key."""
     keys = [parse_master_key(text) for text in (new_master_key(), *settings.secret_keys)]
-    rotated = replace(coach.ctx, services=replace(coach.ctx.services, vault=Vault(keys)))
-    assert await invitations.reserve(rotated, [email]) == [None]
+    return replace(coach.ctx, services=replace(coach.ctx.services, vault=Vault(keys)))

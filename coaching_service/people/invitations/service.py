@@ -26,13 +26,13 @@ SPACING, WEEK = timedelta(minutes=10), timedelta(days=7)
 _DAY = timedelta(days=1)
 
 
+@transactional
 async def reserve(ctx: Context, emails: Sequence[str]) -> list[timedelta | None]:
     """Return after which delay an invitation to each address is sent, in the caller's transaction.
 
     None where none is sent: the person has declined them, or would receive a sixth within a week. Raises
     TooManyRequests if the company has sent too many within a day.
     """
-    await _count(ctx, len(emails))
     hashes = [_hash(ctx.services, email) for email in emails]
     known = await _find_known(ctx, emails)
     at, sent, delays = now(), dict[str, tuple[list[datetime], datetime]](), list[timedelta | None]()
@@ -45,6 +45,7 @@ async def reserve(ctx: Context, emails: Sequence[str]) -> list[timedelta | None]
         delays.append(None if is_refused else next_time - at)
         if not is_refused:
             sent[each] = ([*times, next_time], next_time + WEEK)
+    await _count(ctx, len(delays) - delays.count(None))
     await store.set_sent(ctx, sent)
     return delays
 
@@ -75,18 +76,19 @@ async def _find_known(ctx: Context, emails: Sequence[str]) -> dict[str, Recipien
         newest, *older = vault.keyed_hashes(addresses.account_key(email))
         current |= dict.fromkeys((newest, *older), newest)
     stored = await store.find_many(ctx, list(current))
-    # A person who declined under an older key has declined.
-    return {current[each["addressHash"]]: each for each in sorted(stored, key=lambda each: "declinedAt" in each)}
+    # A person who declined under an older key has declined; else what is stored under the newest key is complete.
+    stored.sort(key=lambda each: ("declinedAt" in each, each["addressHash"] == current[each["addressHash"]]))
+    return {current[each["addressHash"]]: each for each in stored}
 
 
 async def _count(ctx: Context, number: int) -> None:
     company_id = ctx.company_id
     is_new = company_id.generation_time > datetime.now(UTC) - WEEK
     maximum = min(FIRST_WEEK_PER_DAY, ctx.services.invitations_per_day) if is_new else ctx.services.invitations_per_day
-    sent, seconds = await rate_limits.count(ctx.services, "invitations", str(company_id), number=number, window=_DAY)
-    if sent > maximum:
-        # Those that were not sent do not count.
-        await rate_limits.count(ctx.services, "invitations", str(company_id), number=-number, window=_DAY)
+    sent, seconds = await rate_limits.count(
+        ctx.services, "invitations", str(company_id), number=number, window=_DAY, tx=ctx
+    )
+    if sent > maximum:  # those that are not sent do not count: the transaction is rolled back
         raise _too_many(
             ctx, seconds, f"Your company may send {maximum} invitations a day; send no invitation, or try again later"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal, Via
@@ -210,7 +209,6 @@ async def create_employee(
         return employee
     await identities.create(ctx, employee["_id"], "coach", email, password_hash)
     if password_hash is None:
-        await invitations.require_possible(ctx, email)
         await _send_invitation(ctx, employee["_id"], name, email)
     return employee
 
@@ -222,19 +220,21 @@ async def release_mail_of_confirmed_owner(ctx: Context, event: EmailConfirmed) -
     confirmed = ctx.acting_as(replace(ctx.caller, company=replace(ctx.caller.company, holds_mail=False)))
     for employee in await list_employees(ctx):
         if not await identities.has_password(ctx, employee["_id"]):
-            await _send_invitation(confirmed, employee["_id"], employee["name"], employee["email"])
+            await _queue_invitation(confirmed, employee["_id"], employee["name"], employee["email"])
 
 
 async def _send_invitation(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
-    """Queue a mail with a token to set a password.
+    """Queue a mail with a token to set a password, or when the company's mail is released: a token expires in an hour.
 
-    The token expires within an hour, so the token of a company whose mail is held is created when the mail is released.
+    Raises Conflict if the person wants no invitations, TooManyRequests if the person or the company has had too many.
     """
-    if ctx.caller.company.holds_mail:
-        return
-    [delay] = await invitations.reserve(ctx, [email])
-    if delay is None or delay > timedelta(0):
-        return
+    await invitations.require_possible(ctx, email)
+    await invitations.reserve(ctx, [email])
+    if not ctx.caller.company.holds_mail:
+        await _queue_invitation(ctx, employee_id, name, email)
+
+
+async def _queue_invitation(ctx: Context, employee_id: ObjectId, name: str, email: str) -> None:
     token = await identities.create_reset_token(ctx, employee_id, "coach")
     company = ctx.caller.company.name
     body: MailBody = {
@@ -272,7 +272,6 @@ async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeC
         if result.changed:
             await ctx.publish(SignInEmailChanged(employee_id))
         if result.changed and not result.has_password:
-            await invitations.require_possible(ctx, email)
             await _send_invitation(ctx, employee_id, employee["name"], email)
     return employee
 
