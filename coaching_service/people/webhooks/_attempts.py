@@ -93,14 +93,15 @@ async def send(ctx: Context, message: Message) -> Response:
 
 
 async def record(ctx: Context, message: Message, response: Response) -> datetime | None:
-    """Record the result of an attempt; returns when the next attempt is due, if another follows.
+    """Record the result of an attempt; returns when the next one is due, if another follows: now if it was requested.
 
     Failures are followed: a webhook whose deliveries have all failed for three days is disabled.
     """
     delivery, webhook = message.delivery, message.webhook
     result = _result(ctx, delivery, response)
     ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
-    await store.record_attempt(ctx, delivery["_id"], result)
+    if not await store.record_attempt(ctx, delivery, result):
+        result["nextAttemptAt"] = now()
     if not response.is_success and delivery["type"] != TEST_EVENT:
         if webhook["failingSince"] is None:
             await store.set_failing(ctx, webhook["_id"], now())

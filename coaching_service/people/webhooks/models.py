@@ -136,14 +136,19 @@ class Delivery(Stored):
     retries: NotRequired[Annotated[int, Private]]  # how many of the delays between attempts have been used
 
 
-class AttemptResult(TypedDict):
-    """What one attempt changes of a delivery."""
+class AttemptResponse(TypedDict):
+    """When an attempt began, and what followed."""
 
-    status: DeliveryStatus
     responseStatus: int | None
     error: str | None
     durationMs: int
     lastAttemptAt: datetime
+
+
+class AttemptResult(AttemptResponse):
+    """What one attempt changes of a delivery."""
+
+    status: DeliveryStatus
     nextAttemptAt: datetime | None
     retries: int
 
@@ -154,5 +159,6 @@ WebhookSubscription: TypeAlias = Part[Webhook, Literal["_id", "position", "types
 # What an attempt to send needs of a webhook, and of a delivery.
 WebhookSecrets: TypeAlias = Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]
 DueDelivery: TypeAlias = Part[
-    Delivery, Literal["_id", "webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries"]
+    Delivery,
+    Literal["_id", "webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries"],
 ]

@@ -10,11 +10,12 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.fields import private_of
+from coaching_service.core.fields import private_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
 from coaching_service.people.webhooks.models import (
     ActiveWebhook,
+    AttemptResponse,
     AttemptResult,
     Delivery,
     DueDelivery,
@@ -26,7 +27,7 @@ from coaching_service.people.webhooks.models import (
 
 RETENTION_SECONDS = 30 * 24 * 3600
 _REASON = "one process sends the deliveries of all companies"
-_TO_ATTEMPT: Final = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "retries")
+_TO_ATTEMPT: Final = ("webhookId", "eventId", "seq", "type", "customerId", "createdAt", "nextAttemptAt", "retries")
 _WITH_SECRETS: Final = ("url", "isActive", "secrets", "failingSince")
 
 _COUNTED_AT_ONCE = 1_000
@@ -228,10 +229,15 @@ async def find_next_due(ctx: Context, webhook_id: ObjectId, at: datetime) -> dat
     return following[0]["nextAttemptAt"] if following else None
 
 
-async def record_attempt(ctx: Context, delivery_id: ObjectId, result: AttemptResult) -> None:
-    """Record an attempt."""
+async def record_attempt(ctx: Context, delivery: DueDelivery, result: AttemptResult) -> bool:
+    """Record an attempt; returns False if another one has been requested since it began, which is due then."""
     change = {"$set": dict(result), "$inc": {"attempts": 1}, "$unset": {"isQueued": ""}}
-    await deliveries.set_derived(ctx, {"_id": delivery_id}, change)
+    where = {"_id": delivery["_id"], "nextAttemptAt": delivery["nextAttemptAt"]}
+    if await deliveries.set_derived(ctx, where, change):
+        return True
+    change["$set"] = take(AttemptResponse, result)
+    await deliveries.set_derived(ctx, {"_id": delivery["_id"]}, change)
+    return False
 
 
 async def delete_delivery(ctx: Context, delivery_id: ObjectId) -> None:

@@ -21,8 +21,8 @@ from coaching_service.people.webhooks.deliveries import new_delivery
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail
 from tests.support.service_process import until
-from tests.support.webhook_deliveries import Json, is_empty, received, settled, subscribe
-from tests.support.webhooks import Receiver
+from tests.support.webhook_deliveries import Json, deliveries_of, is_empty, received, settled, subscribe
+from tests.support.webhooks import Message, Receiver
 
 
 async def test_failed_delivery_is_tried_again_with_the_same_id(coach: CoachClient, receiver: Receiver) -> None:
@@ -58,6 +58,26 @@ async def test_delivery_fails_after_the_last_retry_and_can_be_sent_again(
     [sent_again] = await settled(coach, webhook, "succeeded")
     assert (sent_again["_id"], sent_again["attempts"]) == (failed["_id"], 4)
     assert set(receiver.count_by_id().values()) == {4}
+
+
+async def test_delivery_is_sent_again_if_that_is_requested_during_the_last_attempt(
+    coach: CoachClient, receiver: Receiver
+) -> None:
+    def respond(_message: Message, before: int) -> int:
+        receiver.is_hanging = before == 1  # the next attempt, which is the last one
+        return 500 if before < 3 else 204
+
+    receiver.respond = respond
+    webhook = await subscribe(coach, receiver)
+    await coach.create_customer("Ana")
+    await until(lambda: receiver.hanging == 1, "the last attempt has no response")
+    [delivery] = await deliveries_of(coach, webhook)
+    path = f"/coach/webhooks/{webhook['_id']}/deliveries/{delivery['_id']}/redeliver"
+    (await coach.post(path)).ok()
+    receiver.is_hanging = False
+    receiver.released.set()
+    [sent_again] = await settled(coach, webhook, "succeeded")
+    assert (sent_again["attempts"], sent_again["responseStatus"], sent_again["nextAttemptAt"]) == (4, 204, None)
 
 
 async def test_failure_without_a_response_has_a_code(coach: CoachClient, receiver: Receiver) -> None:
