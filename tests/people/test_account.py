@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.database.context import Context
+from coaching_service.people.account import store
+from coaching_service.people.account.models import Account
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 from tests.support.service_process import until
+from tests.support.training import block_with, exercise_of
 
 
 async def test_owner_reads_and_updates_the_company(coach: CoachClient) -> None:
@@ -83,3 +87,24 @@ async def test_erased_company_is_locked_and_all_data_removed(
 
     await until(nothing_left, "the company is erased")
     assert (await other_company.customers())["docs"][0]["_id"] == stored["_id"]
+
+
+async def test_unit_that_changes_meanwhile_is_not_changed_back(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change to the unit that the company had at first: since then loads are stored in another one."""
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    find_own, is_first = store.find_own, True
+
+    async def find_then_change(ctx: Context) -> Account | None:
+        nonlocal is_first
+        account = await find_own(ctx)
+        if is_first:
+            is_first = False
+            (await coach.patch("/coach/account", {"loadUnit": "lb"})).ok()
+            await block_with(coach, ana, exercise_of(squat))
+        return account
+
+    monkeypatch.setattr(store, "find_own", find_then_change)
+    assert (await coach.patch("/coach/account", {"loadUnit": "kg"})).refused(409)["code"] == "LOAD_UNIT_LOCKED"
+    assert (await coach.get("/coach/account")).ok()["loadUnit"] == "lb"

@@ -23,6 +23,16 @@ async def test_client_reads_and_changes_the_own_profile(coach: CoachClient) -> N
     assert "notifications" not in seen
 
 
+async def test_choosing_notifications_is_an_action_of_the_client(coach: CoachClient, interactive: CoachClient) -> None:
+    """Also with PATCH /me; not of a coach in the client's place."""
+    ana, change = await coach.create_customer("Ana"), {"notifications": {"messages": False}}
+    path = f"/coach/customers/{ana['_id']}"
+    acting = coach.with_bearer((await interactive.post(f"{path}/impersonate")).ok()["accessToken"])
+    for caller, is_client in ((acting, False), (await coach.as_client(ana), True)):
+        (await caller.patch("/me", change)).ok()
+        assert ((await coach.get(path)).ok()["lastActivityDate"] is not None) is is_client
+
+
 async def test_a_coach_in_the_clients_place_cannot_ask_for_erasure(
     coach: CoachClient, interactive: CoachClient
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from coaching_service.core.auth.principal import Company
@@ -72,6 +71,7 @@ async def get_storage(ctx: Context) -> StorageUsage:
     return (await file_totals.read_usage(ctx.services, [ctx.company_id]))[ctx.company_id]
 
 
+@transactional
 async def update(ctx: Context, change: AccountChange) -> Account:
     """Change the company and return it.
 
@@ -87,15 +87,10 @@ async def update(ctx: Context, change: AccountChange) -> Account:
         if version not in (None, current["version"]):
             raise version_conflict()
         return current
-    changes_unit = change.get("loadUnit", current["loadUnit"]) != current["loadUnit"]
-    return await _store(ctx, fields, version, changes_unit=changes_unit)
-
-
-@transactional
-async def _store(ctx: Context, fields: Mapping[str, object], version: int | None, *, changes_unit: bool) -> Account:
-    if changes_unit and await store.has_stored_loads(ctx):
-        await ctx.publish(LoadUnitChanged(str(fields["loadUnit"])))
-        fields = {**fields, "keepsLoads": False}
+    unit = change.get("loadUnit", current["loadUnit"])
+    if unit != current["loadUnit"] and await store.has_stored_loads(ctx):
+        await ctx.publish(LoadUnitChanged(unit))
+        fields["keepsLoads"] = False
     account = await store.update(ctx, fields, version)
     if account is None:
         raise NotFound("company")

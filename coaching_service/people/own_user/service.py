@@ -7,6 +7,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings.models import NotificationSettings
+from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.own_user.models import CurrentUser, CurrentUserChange
 from coaching_service.people.team import service as team
 
@@ -40,5 +41,5 @@ async def update(ctx: Context, change: CurrentUserChange) -> CurrentUser:
         if ctx.caller.is_coach:
             await team.set_notifications(ctx, settings)
         else:
-            await customers.update_own(ctx, {"notifications": settings})
+            await own_profile.update(ctx, {"notifications": settings})
     return await get(ctx)
