@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from coaching_service.core import audit
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import InvalidApiKey
 from coaching_service.people.api_keys import service as api_keys
@@ -124,3 +125,20 @@ async def test_last_use_of_a_key_is_stored_once_a_minute(coach: CoachClient) -> 
     assert await last_used() == first
     await coach.ctx.db["apiKeys"].update_many({}, {"$set": {"lastUsedAt": now() - timedelta(minutes=2)}})
     assert await last_used() >= first  # type: ignore[operator]
+
+
+async def test_a_key_is_not_deleted_without_an_entry_in_the_audit_log(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key_id = (await api_keys.create(coach.ctx, "Backend"))["_id"]
+    with monkeypatch.context() as patch:
+        patch.setattr(audit, "record", fail)
+        with pytest.raises(RuntimeError):
+            await api_keys.revoke(coach.ctx, key_id)
+    assert await api_keys.find_name(coach.ctx, key_id) == "Backend"
+    await api_keys.revoke(coach.ctx, key_id)
+    assert await coach.ctx.db["audit"].count_documents({"companyId": coach.ctx.company_id, "keyId": key_id}) == 1
+
+
+async def fail(*_: object, **__: object) -> None:
+    raise RuntimeError("no entry")

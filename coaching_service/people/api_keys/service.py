@@ -95,13 +95,13 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
     return secret
 
 
-@transactional
 async def is_usable(ctx: Context, key_id: ObjectId) -> bool:
     """Return whether the company has this key and it has not expired."""
     key = await store.find_restrictions(ctx, key_id)
     return key is not None and not _is_expired(key["restrictions"]["expiresAt"])
 
 
+@transactional
 async def revoke(ctx: Context, key_id: ObjectId) -> None:
     """Delete a key, which fails from the next request. Raises NotFound if the caller has no such key."""
     if not await store.delete(ctx, _manageable(ctx) | {"_id": key_id}):
@@ -129,9 +129,7 @@ async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
     await store.delete_all(ctx, event.coach_id)
 
 
-async def find_name(ctx: Context, key_id: ObjectId) -> str | None:
-    """Return the name of a key of the company, or None if there is no such key."""
-    return await store.find_name(ctx, key_id)
+find_name = store.find_name
 
 
 async def find_secret(ctx: Context, name: str) -> str | None:
