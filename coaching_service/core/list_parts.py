@@ -149,9 +149,14 @@ class ListPart:
         shown = others[: self._size]
         return shown, self._write_cursor([shown[-1], *first]) if len(others) > self._size else None
 
-    def by_cursor(self, stored: Sequence[S], present: Callable[[S], T]) -> CursorPage[T]:
-        """Return this part of a list without numbered pages: each of the entries read as `present` returns it."""
+    def by_cursor(self, stored: Sequence[S], present: Callable[[S], T], last: S | None = None) -> CursorPage[T]:
+        """Return this part of a list without numbered pages: each of the entries read as `present` returns it.
+
+        `last` is the last entry that was looked at, shown or not, if entries after it were not.
+        """
         cursor = self._cursor_of(stored)
+        if cursor is None and last is not None:
+            cursor = self._write_cursor(self._sort_values(last))
         return {
             "docs": [present(entry) for entry in stored[: self._size]],
             "nextCursor": cursor,
@@ -232,7 +237,7 @@ def _name_and_operator(field: str) -> tuple[str, str]:
 def _sort_value(entry: Mapping[str, Any], field: str) -> object:
     value: Any = entry
     for name in field.removeprefix("-").split("."):
-        value = value[name]
+        value = value.get(name) if isinstance(value, Mapping) else None  # what is missing counts as null
     return value
 
 

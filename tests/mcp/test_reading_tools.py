@@ -81,6 +81,15 @@ async def test_clients_without_a_session_in_some_days(mcp: McpHttpClient, coach:
     rest = (await coach.get("/coach/attention", inactiveDays=4, limit=5, after=first["nextCursor"])).ok()
     assert len({each["customer"]["_id"] for each in (*first["docs"], *rest["docs"])}) == 3
     (await coach.get("/coach/attention", inactiveDays=0)).refused(400)
+    uncomputed = {"companyId": coach.ctx.company_id, "name": {"$in": ["Nine", "Twelve"]}}
+    await coach.ctx.db["customers"].update_many(uncomputed, {"$unset": {"attention": ""}})
+    names: list[str] = []
+    page: dict[str, Any] = {"nextCursor": None, "hasMore": True}
+    while page["hasMore"]:
+        after = {"after": page["nextCursor"]} if page["nextCursor"] else {}
+        page = (await coach.get("/coach/attention", inactiveDays=4, limit=1, **after)).ok()
+        names += [each["customer"]["name"] for each in page["docs"]]
+    assert names == ["Five", "Nine", "Twelve"], "those whose reasons are not computed yet are the last"
 
 
 async def test_compliance_below_a_percentage_between_dates(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from coaching_service.people.changes import service
+from coaching_service.people.team.models import CustomersScope
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient, Reply
 from tests.support.training import (
     block_with,
@@ -26,9 +30,15 @@ def change_id(reply: Reply) -> str:
     return str(reply.headers["X-Change-Id"])
 
 
-async def undo(coach: CoachClient, reply: Reply) -> Reply:
-    """Undo what a request has changed."""
-    return await coach.post(f"/coach/changes/{change_id(reply)}/undo")
+async def read_history(reader: CoachClient, **query: Any) -> list[str]:
+    """The changes that a coach sees, newest first, read one at a time."""
+    seen: list[str] = []
+    page: Json = {"hasMore": True, "nextCursor": None}
+    while page["hasMore"]:
+        after = {"after": page["nextCursor"]} if page["nextCursor"] else {}
+        page = (await reader.get("/coach/changes", limit=1, **query, **after)).ok()
+        seen += [each["_id"] for each in page["docs"]]
+    return seen
 
 
 async def test_change_names_author_interface_and_operation(coach: CoachClient) -> None:
@@ -57,22 +67,43 @@ async def test_history_is_read_by_cursor_newest_first(coach: CoachClient) -> Non
     notes = [change_id(await coach.post(client_path(each, "notes"), {"content": "a"})) for each in (ana, bo, ana, bo)]
     await coach.wait_until_numbered(notes[-1])
 
-    async def read_all(reader: CoachClient, **query: Any) -> list[str]:
-        seen: list[str] = []
-        page: Json = {"hasMore": True, "nextCursor": None}
-        while page["hasMore"]:
-            after = {"after": page["nextCursor"]} if page["nextCursor"] else {}
-            page = (await reader.get("/coach/changes", limit=1, **query, **after)).ok()
-            seen += [each["_id"] for each in page["docs"] if each["operation"] == "createNote"]
-        return seen
-
-    assert await read_all(coach) == notes[::-1]
-    assert await read_all(coach, customerId=ana["_id"]) == [notes[2], notes[0]]
+    created = [change_id(program), *notes]
+    assert [each for each in await read_history(coach) if each in created] == created[::-1]
+    of_ana = await read_history(coach, customerId=ana["_id"])
+    assert of_ana[:-1] == [notes[2], notes[0]]
     scoped = coach.with_key(await employee_key(coach, "customers.view", "programs.view"))
     page = (await scoped.get("/coach/changes", limit=1)).ok()
     assert [each["_id"] for each in page["docs"]] == [change_id(program)]
     first = (await coach.get("/coach/changes", limit=1)).ok()
     (await coach.get("/coach/changes", limit=1, customerId=ana["_id"], after=first["nextCursor"])).refused(400)
+
+
+@pytest.mark.parametrize("scope", ["assigned", "all"])
+async def test_history_goes_on_behind_many_changes_that_the_caller_may_not_see(
+    coach: CoachClient, scope: CustomersScope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Changes of clients outside the scope, or of an area without the permission; a client out of scope has none.
+
+    They are read in one request or, if they are more than it may read, in several, which find nothing at first.
+    """
+    ana, program = await coach.create_customer(), await coach.post("/coach/programs", {"name": "Strength"})
+    note = await coach.post(client_path(ana, "notes"), {"content": "a"})
+    path, body = {
+        "assigned": (client_path(ana, "notes"), {"content": "b"}),
+        "all": ("/coach/programs", {"name": "Endurance"}),
+    }[scope]
+    hidden = [await coach.post(path, body) for _ in range(30)]
+    await coach.wait_until_numbered(change_id(hidden[-1]))
+    permissions = ("customers.view", "programs.view") if scope == "assigned" else ("customers.view",)
+    reader = coach.with_key(await employee_key(coach, *permissions, scope=scope))
+
+    seen = await read_history(reader)
+
+    assert seen[0] == change_id(program if scope == "assigned" else note)
+    assert not {change_id(each) for each in hidden} & set(seen)
+    assert bool(await read_history(reader, customerId=ana["_id"])) is (scope == "all")
+    monkeypatch.setattr(service, "_MAX_READS", 1)
+    assert await read_history(reader) == seen
 
 
 async def test_requests_that_change_nothing_have_no_change(coach: CoachClient) -> None:
@@ -88,21 +119,21 @@ async def test_changed_fields_are_restored(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", phone="123")
     renamed = await coach.patch(client_path(ana), {"name": "Anna", "phone": None})
     renamed.ok()
-    result = (await undo(coach, renamed)).ok()
+    result = (await coach.undo(renamed)).ok()
     assert (result["ok"], result["failed"]) == (1, [])
     restored = (await coach.get(client_path(ana))).ok()
     assert (restored["name"], restored["phone"], restored["version"]) == ("Ana", "123", 2)
     assert await coach.names(contains="Ana") == ["Ana"]
     assert await coach.names(contains="Anna") == []
     assert (await coach.get(f"/coach/changes/{change_id(renamed)}")).ok()["undoneBy"] == result["changeId"]
-    (await undo(coach, renamed)).refused(409)
+    (await coach.undo(renamed)).refused(409)
 
 
 async def test_archive_is_undone_with_the_counts(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     archived = await coach.put("/coach/customers/archive", {"id": ana["_id"]})
     assert (await coach.customers())["totalDocs"] == 0
-    (await undo(coach, archived)).ok()
+    (await coach.undo(archived)).ok()
     assert (await coach.customers())["totalDocs"] == 1
     assert (await coach.customers(archived="true"))["totalDocs"] == 0
 
@@ -115,13 +146,13 @@ async def test_undo_can_be_undone_and_changes_are_undone_in_reverse(coach: Coach
     moved = await coach.patch(path_of(block), {"date": TUESDAY, "name": "Tuesday"})
     removed = await coach.delete(f"{path_of(block)}/witems/{block['items'][0]['_id']}")
     deleted = await coach.delete(path_of(block))
-    undone = await undo(coach, deleted)
+    undone = await coach.undo(deleted)
     undone.ok()
     assert [item["taskFields"]["title"] for item in (await read(coach, block))["items"]] == ["b"]
-    (await undo(coach, moved)).refused(409)  # the item was removed since
-    (await undo(coach, removed)).ok()
-    (await undo(coach, moved)).ok()
-    (await undo(coach, added)).ok()
+    (await coach.undo(moved)).refused(409)  # the item was removed since
+    (await coach.undo(removed)).ok()
+    (await coach.undo(moved)).ok()
+    (await coach.undo(added)).ok()
     assert without_versions(await read(coach, block)) == without_versions(before)
     (await coach.post(f"/coach/changes/{undone.json['changeId']}/undo")).refused(409)  # changed since
 
@@ -129,10 +160,10 @@ async def test_undo_can_be_undone_and_changes_are_undone_in_reverse(coach: Coach
 async def test_undo_of_an_undo_changes_again(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
     renamed = await coach.patch(client_path(ana), {"name": "Bea"})
-    undone = await undo(coach, renamed)
-    (await undo(coach, undone)).ok()
+    undone = await coach.undo(renamed)
+    (await coach.undo(undone)).ok()
     assert (await coach.get(client_path(ana))).ok()["name"] == "Bea"
-    (await undo(coach, renamed)).ok()
+    (await coach.undo(renamed)).ok()
     assert (await coach.get(client_path(ana))).ok()["name"] == "Ana"
 
 
@@ -142,7 +173,7 @@ async def test_log_of_a_coach_is_undone_with_what_follows(coach: CoachClient) ->
     logged = await log(coach, block, block["items"][0], isCompleted=True)
     logged.ok()
     assert await feed_types(coach, ana) == ["item_logged", "workout_completed"]
-    (await undo(coach, logged)).ok()
+    (await coach.undo(logged)).ok()
     assert (await read(coach, block))["isCompleted"] is False
     assert await feed_types(coach, ana) == []
 
@@ -153,7 +184,7 @@ async def test_own_log_of_a_client_cannot_be_undone(coach: CoachClient) -> None:
     client = await coach.as_client(ana)
     logged = await own_log(client, block, block["items"][0], isCompleted=True)
     logged.ok()
-    assert (await undo(coach, logged)).refused(409)["code"] == "NOT_UNDOABLE"
+    assert (await coach.undo(logged)).refused(409)["code"] == "NOT_UNDOABLE"
     change = (await coach.get(f"/coach/changes/{change_id(logged)}")).ok()
     assert (change["via"], change["actor"]["type"], change["undoableUntil"]) == ("client", "client", None)
     assert change["documents"][0]["before"] is None
@@ -164,7 +195,7 @@ async def test_bulk_is_one_batch(coach: CoachClient) -> None:
     added = await coach.post("/coach/customers/bulk/groups-add", {"ids": ids, "groups": ["Team"]})
     added.ok()
     (await coach.patch(f"/coach/customers/{ids[1]}", {"groups": ["Other"]})).ok()
-    result = (await undo(coach, added)).ok()
+    result = (await coach.undo(added)).ok()
     assert (result["ok"], [(each["documentId"], each["code"]) for each in result["failed"]]) == (
         2,
         [(ids[1], "VERSION_CONFLICT")],
@@ -183,15 +214,15 @@ async def test_undo_needs_the_permission_and_the_client_in_scope(
     ana = await coach.create_customer()
     renamed = await coach.patch(client_path(ana), {"name": "Bea"})
     viewer = coach.with_key(await employee_key(coach, "customers.view", scope="all"))
-    (await undo(viewer, renamed)).refused(403, "customers.edit")
+    (await viewer.undo(renamed)).refused(403, "customers.edit")
     scoped = coach.with_key(await employee_key(coach, "customers.view", "customers.edit"))
     unknown = (await coach.post(f"/coach/changes/{UNKNOWN}/undo")).refused(404)
-    assert (await undo(scoped, renamed)).refused(404) == unknown
-    assert (await undo(other_company, renamed)).refused(404) == unknown
+    assert (await scoped.undo(renamed)).refused(404) == unknown
+    assert (await other_company.undo(renamed)).refused(404) == unknown
     (await other_company.get(f"/coach/changes/{change_id(renamed)}")).refused(404)
     program = await coach.post("/coach/programs", {"name": "Strength"})
     editor = coach.with_key(await employee_key(coach, "customers.view", "programs.view", "programs.edit"))
-    (await undo(editor, program)).refused(403, "programs.delete")
+    (await editor.undo(program)).refused(403, "programs.delete")
 
 
 async def test_undo_of_a_deletion_needs_the_permission_to_create(coach: CoachClient) -> None:
@@ -207,9 +238,9 @@ async def test_undo_of_a_deletion_needs_the_permission_to_create(coach: CoachCli
         deleted = await coach.delete(f"{path}/{(await coach.post(path, body)).ok(201)['_id']}")
         granted = [f"{area}.{action}" for action in ("view", "edit", "delete")]
         editor = coach.with_key(await employee_key(coach, "customers.view", *granted, scope="all"))
-        (await undo(editor, deleted)).refused(403, f"{area}.create")
+        (await editor.undo(deleted)).refused(403, f"{area}.create")
         creator = coach.with_key(await employee_key(coach, "customers.view", *granted, f"{area}.create", scope="all"))
-        (await undo(creator, deleted)).ok()
+        (await creator.undo(deleted)).ok()
 
 
 async def new_metric_set(coach: CoachClient) -> Json:
@@ -227,10 +258,10 @@ async def test_undo_of_a_review_needs_the_permission_for_forms(coach: CoachClien
     [response] = (await coach.get("/coach/form-responses")).ok()["docs"]
     reviewed = await coach.put(f"/coach/form-responses/{response['_id']}/reviewed", {"reviewed": True})
     editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", "forms.view", scope="all"))
-    (await undo(editor, reviewed)).refused(403, "forms.edit")
+    (await editor.undo(reviewed)).refused(403, "forms.edit")
     reviewer = coach.with_key(await employee_key(coach, "customers.view", "forms.view", "forms.edit", scope="all"))
-    (await undo(reviewer, reviewed)).ok()
-    (await undo(reviewer, logged)).refused(403, "customers.edit")
+    (await reviewer.undo(reviewed)).ok()
+    (await reviewer.undo(logged)).refused(403, "customers.edit")
 
 
 async def test_change_is_not_shown_without_the_clients_of_its_events(coach: CoachClient) -> None:
@@ -254,7 +285,7 @@ async def test_deleted_client_leaves_only_that_it_was_deleted(coach: CoachClient
     assert change["documents"] == [
         {"kind": "customer", "_id": ana["_id"], "action": "deleted", "before": None, "after": None}
     ]
-    assert (await undo(coach, deleted)).refused(409)["code"] == "NOT_UNDOABLE"
+    assert (await coach.undo(deleted)).refused(409)["code"] == "NOT_UNDOABLE"
 
 
 async def test_deleted_library_entries_are_restored(coach: CoachClient) -> None:
@@ -271,7 +302,7 @@ async def test_deleted_library_entries_are_restored(coach: CoachClient) -> None:
         )
     ]
     for deleted in deletions:
-        (await undo(coach, deleted)).ok()
+        (await coach.undo(deleted)).ok()
     assert (await coach.get(f"/exercises/{exercise['_id']}")).ok()["name"] == "Sled push"
     assert (await coach.get(f"/coach/forms/{form['_id']}")).ok()["questions"] == form["questions"]
     blocks = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=7)).ok()
@@ -288,7 +319,7 @@ async def test_large_patch_is_stored_in_parts(coach: CoachClient, monkeypatch: A
         {"companyId": coach.ctx.company_id, "operation": {"$ne": "createCustomer"}}
     )
     assert stored is not None and stored["parts"] > 1 and "patch" not in stored
-    (await undo(coach, created)).ok()
+    (await coach.undo(created)).ok()
     calendar = await coach.get(client_path(ana, "wblock"), startDate=MONDAY, endDate=MONDAY)
     assert calendar.ok() == []
 

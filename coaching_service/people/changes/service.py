@@ -29,7 +29,7 @@ from coaching_service.people.changes.models import (
 from coaching_service.people.changes.visibility import limit_change, limit_values, load_visibility
 from coaching_service.people.customers.attention_events import RENEWAL
 
-_MAX_READS = 10
+_MAX_READS, _CHANGES_A_READ = 10, 500
 _RECENT = timedelta(days=1)
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
@@ -80,8 +80,8 @@ async def list_changes(
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
     The renewal of figures is left out: its changes have only events of attention, and no coach or client made them.
-    `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed. Raises
-    InvalidFields for a text that is not a cursor.
+    `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed. A
+    part may have fewer changes, or none, although there are more. Raises InvalidFields for a text that is not a cursor.
     """
     filters: Filter = {"customerId": customer_id, "via": via, "actor._id": actor_id, "credentialId": credential_id}
     where = {name: value for name, value in filters.items() if value is not None}
@@ -92,16 +92,20 @@ async def list_changes(
         where["feed"] = {"$not": {"$elemMatch": {"hiddenBy": None}}}
     list_part = ListPart(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, size=limit, after=after)
     visibility = await load_visibility(ctx)
-    bound = list_part.condition()
+    if not visibility.allows(customer_id=customer_id):
+        return {"docs": [], "nextCursor": None, "hasMore": False}
+    bound, size = list_part.condition(), limit + 1
     page: list[StoredChange] = []
+    last: StoredChange | None = None
     for _ in range(_MAX_READS):
-        read = await history.list_newest(ctx, {"$and": [where, bound]}, limit + 1)
+        read = await history.list_newest(ctx, {"$and": [where, bound]}, size)
         limited = (limit_change(visibility, change) for change in read)
         page += [change for change in limited if change is not None]
-        if len(read) <= limit or len(page) > limit:
+        last = read[-1] if len(read) == size else None
+        if last is None or len(page) > limit:
             break
-        bound = list_part.condition_after(read[-1])
-    return list_part.by_cursor(page, lambda change: _summary(ctx, change))
+        bound, size = list_part.condition_after(last), _CHANGES_A_READ
+    return list_part.by_cursor(page, lambda change: _summary(ctx, change), last)
 
 
 async def list_newer(
@@ -123,9 +127,7 @@ async def list_newer(
     return [_summary(ctx, change) for change in limited if change is not None]
 
 
-async def get_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
-    """Return the API key or the grant with which changes were made, by change; a session is one too."""
-    return await history.load_credentials(ctx, change_ids)
+get_credentials = history.load_credentials
 
 
 async def get_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:

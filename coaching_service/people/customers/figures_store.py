@@ -125,6 +125,8 @@ async def find_inactive(ctx: Context, where: Filter, condition: Filter, since: d
     created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
     never: Filter = {LAST_TRAINED: None, "createdAt": {"$lt": created}}
     idle: Filter = {"$or": [{LAST_TRAINED: {"$lte": str(since)}}, never]}
+    if condition and condition[SCORE]["$lte"] is not None:
+        condition = {"$or": [condition, {SCORE: None}]}  # not computed yet: they are the last
     return await customers.find(
         ctx,
         {"$and": [where, condition, idle]},
