@@ -14,6 +14,7 @@ import time_machine
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.invitations import service as invitations
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
@@ -112,6 +113,21 @@ async def test_mail_to_others_waits_until_the_owner_is_confirmed(
     (await anonymous.post("/auth/password/reset", body)).ok()
     body = {"token": await mailed_token(settings, ana), "password": SECOND_PASSWORD}
     (await anonymous.post("/auth/first-access", body)).ok()
+
+
+async def test_an_owner_who_has_sent_many_invitations_confirms_the_address(
+    coach: CoachClient, anonymous: CoachClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The invitation of an employee counts when it is requested, though it is sent when the owner is confirmed."""
+    monkeypatch.setattr(invitations, "FIRST_WEEK_PER_DAY", 2)
+    email, eli = unique(coach), unique(coach, "eli")
+    owner = await owner_of(anonymous, email)
+    (await owner.post("/coach/employees", {"name": "Eli", "email": eli})).ok(201)
+    (await owner.post("/coach/customers", {"name": "Ana", "email": unique(coach, "ana")})).ok(201)
+    (await owner.post("/coach/employees", {"name": "Fay", "email": unique(coach, "fay")})).refused(429)
+    (await anonymous.post("/auth/confirm-email", {"token": await mailed_token(settings, email)})).ok()
+    body = {"token": await mailed_token(settings, eli), "password": SECOND_PASSWORD}
+    (await anonymous.post("/auth/password/reset", body)).ok()
 
 
 async def test_a_reset_token_confirms_the_owner_too(
@@ -270,6 +286,24 @@ async def test_a_claimed_address_is_the_employees_once_the_mailed_token_is_used(
     (await interactive.delete(f"/coach/employees/{eli['_id']}")).ok(204)
     assert await db["identityClaims"].count_documents({"subjectId": ObjectId(eli["_id"])}) == 0
     (await squatter.get("/me")).ok()
+
+
+async def test_a_claimed_address_that_its_user_has_confirmed_is_taken(
+    coach: CoachClient, interactive: CoachClient, anonymous: CoachClient, settings: Settings
+) -> None:
+    email = unique(coach, "eli")
+    user = await owner_of(anonymous, email)
+    confirmation = await mailed_token(settings, email)
+    (await interactive.post("/coach/employees", {"name": "Eli", "email": email})).ok(201)
+    (await anonymous.post("/auth/confirm-email", {"token": confirmation})).ok()
+
+    async def reset_token() -> str | None:
+        token = await mailed_token(settings, email)
+        return token if "." not in token else None
+
+    body = {"token": await until(reset_token, "the token for the employee"), "password": SECOND_PASSWORD}
+    assert (await anonymous.post("/auth/password/reset", body)).refused(409)["code"] == "EMAIL_TAKEN"
+    (await user.get("/me")).ok()
 
 
 async def test_an_employee_can_change_to_an_address_that_another_uses_unconfirmed(

@@ -129,6 +129,7 @@ async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmati
     returns=PasswordSet,
     errors=(
         CompanySuspended,
+        Conflict,
         SignInRejected,
     ),
     example={"token": "from the e-mail", "password": _PASSWORD},
