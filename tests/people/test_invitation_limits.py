@@ -163,7 +163,11 @@ async def test_invitations_that_are_not_sent_do_not_count(coach: CoachClient) ->
     declined = unique(coach)
     await declining.decline(anonymous_context(coach), invitations.decline_link(ctx, declined).partition("token=")[2])
     assert await invitations.reserve(ctx, [declined] * 3) == [None] * 3
-    assert await invitations.reserve(ctx, [declined, unique(coach), unique(coach)]) == [None, timedelta(0), timedelta(0)]
+    assert await invitations.reserve(ctx, [declined, unique(coach), unique(coach)]) == [
+        None,
+        timedelta(0),
+        timedelta(0),
+    ]
 
 
 def with_new_key(coach: CoachClient, settings: Settings) -> Context:
