@@ -21,6 +21,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.request_slot import RequestSlot, schedule_key
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.external_identity import Upserted
+from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.downloads import (
     Download,
     read_while_allowed,
@@ -154,6 +155,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
 
     async def handle(request: web.Request) -> web.StreamResponse:
         principal, started = None, time.monotonic()
+        mark_deprecated(request, route.deprecated)
         if route.access.audience != "public":
             principal = request[PRINCIPAL] = await dependencies.authenticate(dependencies.services, request)
         waited = time.monotonic() - started
@@ -184,7 +186,7 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
             )
         if isinstance(response, Download):
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
-            return await dependencies.send(request, ctx, response, headers)
+            return await dependencies.send(request, ctx, response, headers | deprecation_headers(request))
         return _with_headers(response, ctx, read_as_of if route.reports_as_of else None)
 
     return handle

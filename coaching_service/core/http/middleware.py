@@ -26,6 +26,7 @@ from coaching_service.core.errors import (
     TooLarge,
 )
 from coaching_service.core.http.compression import compress
+from coaching_service.core.http.deprecation import deprecation_headers
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import list_applied
@@ -109,6 +110,7 @@ def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Request-Id"] = request[REQUEST_ID]
     if applied := list_applied(request, response.status):
         response.headers["Preference-Applied"] = ", ".join(applied)
+    response.headers.update(deprecation_headers(request))
     for name, value in _SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
 

@@ -14,6 +14,7 @@ from marshmallow import Schema, fields
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.field_schemas import input_of, output_of, with_schemas
+from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.text import camel_case, snake_case
@@ -141,6 +142,8 @@ class Route:
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
     # The handler returns Upserted; the response is 201 if the record is new, else 200.
     upserts: bool = False
+    # The operation will be removed: the API document and the headers of each response say so.
+    deprecated: Deprecation | None = None
     # The handler awaits nothing but the database: it runs on one worker thread, which also encodes its result as JSON
     # (not with `Idempotency-Key`).
     on_worker_thread: bool = False
