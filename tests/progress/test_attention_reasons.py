@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+import pytest
+
 from coaching_service.progress.attention.models import WEIGHTS
+from coaching_service.progress.form_requests import service as form_requests
 from tests.support.attention import (
     FORM,
     count_of,
@@ -105,6 +108,16 @@ async def test_check_in_overdue(coach: CoachClient) -> None:
     assert await reason_of(coach, ana, "check_in_overdue") == reason, "`since` is the first that is counted"
     (await coach.delete(path_of(blocks[2]))).ok(204)
     assert await count_of(coach, ana, "check_in_overdue") == 0
+
+
+async def test_overdue_check_in_quotes_the_latest_form(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if there are more forms without an answer than are read for a list."""
+    monkeypatch.setattr(form_requests, "_MOST_OVERDUE", 1)
+    ana = await coach.create_customer()
+    for days in (3, 1, 2):
+        await block_with(coach, ana, FORM, date=days_ago(coach, days))
+    reason = await reason_of(coach, ana, "check_in_overdue")
+    assert reason is not None and (reason["count"], reason["quote"]) == (3, f"Check-in of {days_ago(coach, 1)}")
 
 
 async def test_missed_workout(coach: CoachClient) -> None:

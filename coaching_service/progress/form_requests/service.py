@@ -54,13 +54,16 @@ async def list_pending(
 
 async def list_overdue(ctx: Context, *, limit: int) -> list[FormRequest]:
     """Return the latest overdue forms of the active clients in the coach's scope, newest first."""
+    customer_ids = await customers.select_ids_in_scope(ctx, None)
+    return await _find_overdue(ctx, _possible_dates(overdue=True), customer_ids, limit)
+
+
+async def _find_overdue(
+    ctx: Context, dates: Filter, customer_ids: Sequence[ObjectId] | None, limit: int
+) -> list[FormRequest]:
+    """Return which of the latest pending forms on these dates are overdue, newest first; at most `limit` are read."""
     stored = await queries.find_pending_forms(
-        ctx,
-        {},
-        dates=_possible_dates(overdue=True),
-        customer_ids=await customers.select_ids_in_scope(ctx, None),
-        limit=limit,
-        newest_first=True,
+        ctx, {}, dates=dates, customer_ids=customer_ids, limit=limit, newest_first=True
     )
     absences = await _load_absences(ctx, stored)
     return [request for pending in stored if (request := _present(ctx, pending, absences))["isOverdue"]]
@@ -98,9 +101,6 @@ def _present(ctx: Context, pending: PendingForm, absences: Mapping[ObjectId, Abs
 async def describe_overdue(ctx: Context, customer_ids: Sequence[ObjectId], days: int) -> dict[ObjectId, str]:
     """Return the latest form that each client has not answered in the last days. Access is not checked."""
     since = str((now() - timedelta(days=days + 1)).date())
-    stored = await queries.find_pending_forms(
-        ctx, {}, dates={"$gte": since, **_possible_dates(overdue=True)}, customer_ids=customer_ids, limit=_MOST_OVERDUE
-    )
-    absences = await _load_absences(ctx, stored)
-    requests = [_present(ctx, pending, absences) for pending in stored]
-    return {each["customer"]["_id"]: f"{each['formName']} of {each['date']}" for each in requests if each["isOverdue"]}
+    dates = {"$gte": since, **_possible_dates(overdue=True)}
+    overdue = await _find_overdue(ctx, dates, customer_ids, _MOST_OVERDUE)
+    return {each["customer"]["_id"]: f"{each['formName']} of {each['date']}" for each in reversed(overdue)}
