@@ -36,6 +36,7 @@ from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 DEFAULT_DAYS, MAX_DAYS = 30, 3_700
 LONGEST_RATE_DAYS = 90
+_MISSED_DAYS = 7
 
 
 async def get_compliance(
@@ -160,12 +161,12 @@ async def mark_figures_due(ctx: Context, event: ScheduleChanged | CompletedWorkC
     await derived_figures.mark_due(ctx, [event.customer_id])
 
 
-async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date], days: int = 7) -> dict[ObjectId, str]:
-    """Return the workouts that clients have missed in the last days, the latest first. Access is not checked.
+async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date]) -> dict[ObjectId, str]:
+    """Return the workouts that clients have missed in the last 7 days, the latest first. Access is not checked.
 
     `today_of`: the clients with today's date where they are.
     """
-    first = min(today_of.values()).toordinal() - days
+    first = min(today_of.values()).toordinal() - _MISSED_DAYS
     blocks_of, absences_of = await load_days(
         ctx, list(today_of), str(date.fromordinal(first)), str(max(today_of.values()))
     )
@@ -174,7 +175,7 @@ async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date], days:
         names = [
             f"{block['name']} of {block['date']}"
             for block in reversed(blocks_of[client])
-            if str(date.fromordinal(today.toordinal() - days)) < block["date"] < str(today)
+            if str(date.fromordinal(today.toordinal() - _MISSED_DAYS)) < block["date"] < str(today)
             and block["isWorkout"]
             and block["completedItems"] < block["totalItems"]
             and block["date"] not in absences_of[client]
