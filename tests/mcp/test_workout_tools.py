@@ -113,6 +113,8 @@ _PLANNED = ("exerciseSets", "exerciseInstructions", "supersetId", "circuitName",
         ("Plank: 3x30s\n\nBack squat: 4x8 @60stone", "line 3: in the sets, at position 8: expected a comma, or one of"),
         ("circuit Finisher, 3 rounds:\nPlank: 1x30s", "line 1: expected 1 to 50 exercises in the next lines"),
         ("reminder 25:00: Drink", "line 1: expected a time HH:MM"),
+        ("task: Wa\u202elk | Slowly", "line 1: expected a name of 1 to 200 characters, without control characters"),
+        ("circuit Fini\u202esher, 3 rounds:\n- Burpee: 1x10", "line 1: expected a name of 1 to 200 characters"),
         ("Backsquad hold: 4x8", "line 1: the name does not mean exactly one exercise; the nearest: «"),
         ("xyzzy quux: 4x8", "line 1: no exercise has this name"),
         ("Old lift: 4x8", "Deleted: «Old Lift»"),
@@ -290,6 +292,24 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     ]:
         tool_error(await mcp.call("log_workout", **known, text=text), words)
     tool_error(await mcp.call("log_workout", **known), "text is required, or durationMinutes")
+
+
+async def test_a_quotation_mark_in_a_comment_hides_nothing(
+    mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]
+) -> None:
+    text = 'Back squat: 4x8 tempo "3|1\\"|1"\ntask: 12" box | 5 minutes\nreminder 2026-03-02 08:30: Drink water'
+    days = [{"date": DAY, "name": "Legs", "text": text}]
+    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    done = 'Back squat: 8, 8 @60 | 2" deficit | pain left knee'
+    tool_change(await mcp.call("log_workout", customerId=client["_id"], workoutId=workout, text=done))
+    (block,) = await coach.calendar(client, DAY, DAY)
+    assert [block["items"][0][name] for name in ("comment", "pain")] == ['2" deficit', "left knee"]
+    assert block["items"][0]["exerciseSets"][0]["tempo"] == '3|1"|1'
+    assert block["items"][1]["taskFields"] == {"title": '12" box', "description": "5 minutes"}
+    lines = [line for line in (await read(mcp, client))["docs"][0]["lines"].splitlines() if line[0] == "#"]
+    days = [{"date": NEXT_DAY, "name": "Copy", "text": "\n".join(lines)}]
+    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    assert without_ids((await read(mcp, client))["docs"][1]["lines"]) == without_ids("\n".join(lines))
 
 
 async def test_what_was_skipped_is_logged_with_its_reason(

@@ -177,6 +177,7 @@ async def test_an_instant_reminds_at_the_local_time_of_the_client(
         ({"type": "METRICS", "metricsFields": {}}, "metricsFields.metricsSetId"),
         ({"type": "REMINDER", "reminderFields": {"message": "A"}}, "reminderFields.scheduledTime"),
         ({"type": "REMINDER", "reminderFields": {"scheduledTime": "24:00", "message": "A"}}, "reminderFields.scheduledTime"),
+        ({"type": "REMINDER", "reminderFields": {"scheduledTime": "2026-03-02x08:30", "message": "A"}}, "reminderFields.scheduledTime"),
         ({"type": "REMINDER", "reminderFields": {"scheduledTime": "08:00"}}, "reminderFields.message"),
     ],
 )  # fmt: skip

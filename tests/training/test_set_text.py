@@ -15,7 +15,7 @@ from coaching_service.training.set_text.done import parse_done, write_done
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.planned_writer import write_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workout_text.lines import parse_items, split_note
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
 from coaching_service.training.workouts.sets.schemas import PlannedSets
 
@@ -187,6 +187,7 @@ def test_stored_sets_survive_their_text(groups: list[tuple[dict[str, Any], int, 
     assert read == expected
     assert stored(cast("list[dict[str, Any]]", read)) == expected
     assert write_planned(read, unit) == text
+    assert split_note(f"{text} | a note") == (text, "a note")
 
 
 PLAIN: dict[str, Any] = {"reps": 8, "isWarmup": False, "setKind": "normal", "isCompleted": True}
@@ -281,7 +282,13 @@ def test_other_spellings_are_read(text: str, canonical: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "canonical"),
-    [("8/8/7", "8, 8, 7"), (" 10 / 8 / 6 @60", "10, 8, 6 @60kg"), ("8/8/7@60kg", "8, 8, 7 @60kg"), *FREE_DONE],
+    [
+        ("8/8/7", "8, 8, 7"),
+        (" 10 / 8 / 6 @60", "10, 8, 6 @60kg"),
+        ("3 × 8 @60", "8, 8, 8 @60kg"),
+        ("8/8/7@60kg", "8, 8, 7 @60kg"),
+        *FREE_DONE,
+    ],
 )
 def test_other_spellings_of_done_sets_are_read(text: str, canonical: str) -> None:
     assert write_done(parse_done(text, "kg"), "kg") == canonical

@@ -50,6 +50,7 @@ async def test_wrong_lines_are_named_and_nothing_is_created(coach: CoachClient, 
         ("Day 1: Push\n\nZercher squat: three", "Line 3: “three” cannot be read. Write how many sets"),
         ("Day 1: Push\nQqqqqqq: 3x8", "Line 2: “Qqqqqqq” is not the name of an exercise, and no name is similar."),
         ("Day 0: Push", "Line 1: Write a day from 1 to"),
+        (f"Day 1: {'Push' * 51}", "Line 1: Write a name of 1 to 200 characters"),
     ):
         wrong = await owner_page.submit(page, "/app/programs", name="Base", text=text)
         wrong.ok(400).says(message)

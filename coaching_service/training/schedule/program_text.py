@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from coaching_service.core.database.context import Context
 from coaching_service.training.programs.models import LAST_DAY
-from coaching_service.training.workout_text.lines import Problem, error_in_line
+from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workouts.blocks.models import NewBlock
 
@@ -43,7 +43,7 @@ async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[Ne
     days, problems = _split(text, path)
     read = await read_texts(ctx, [(path, day.text) for day in days], problems)
     blocks: list[NewBlock] = [
-        {"name": day.name or f"Day {day.day}", "day": day.day, "isRest": day.is_rest, "items": day_items}
+        {"name": day.name, "day": day.day, "isRest": day.is_rest, "items": day_items}
         for day, day_items in zip(days, read.items, strict=True)
     ]
     return blocks, read.remarks
@@ -52,16 +52,20 @@ async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[Ne
 def _split(text: str, path: str) -> tuple[Sequence[_Day], Sequence[Problem]]:
     """Return the days with their lines, and the headings that are wrong or missing."""
     days: list[_Day] = []
-    problems: list[Problem] = []
+    problems = Problems()
     for number, line in enumerate(text.splitlines(), 1):
         heading = _HEADING.fullmatch(line.strip())
         if heading is not None:
             day = int(heading[1])
-            if not 1 <= day <= LAST_DAY:
-                problems += error_in_line(path, number, f"expected a day from 1 to {LAST_DAY}").problems
-            days.append(_Day(day, heading[2].strip(), number))
+            name = heading[2].strip() or f"Day {day}"
+            with problems.collect():
+                if not 1 <= day <= LAST_DAY:
+                    raise error_in_line(path, number, f"expected a day from 1 to {LAST_DAY}")
+                require_name(path, number, name)
+            days.append(_Day(day, name, number))
         elif days:
             days[-1].lines.append(line)
-        elif line.strip() and not problems:
-            problems += error_in_line(path, number, f"expected the heading of a day, such as {EXAMPLE}").problems
-    return days, problems
+        elif line.strip() and not problems.entries:
+            with problems.collect():
+                raise error_in_line(path, number, f"expected the heading of a day, such as {EXAMPLE}")
+    return days, problems.entries

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from decimal import Decimal
 
 from coaching_service.people.account.load_units import convert_load
 from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_SECONDS
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_METERS, MAX_SECONDS, CustomerSet, PlannedSet
 
 _SECONDS = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "min": 60, "mins": 60, "minute": 60, "minutes": 60}
+TIMES = re.compile(r"[xX×]")
+# Words that state a field of a set, and its value.
+Words = Mapping[str, tuple[str, object]]
+KINDS: Words = {"warmup": ("isWarmup", True), "drop": ("setKind", "drop"), "failure": ("setKind", "failure")}
+_EFFORTS = {"rpe": (1, 10), "rir": (0, 100)}
 _METERS = {"m": 1, "meter": 1, "meters": 1, "km": 1_000}
 
 
@@ -26,6 +33,21 @@ def _take_unit(scanner: Scanner, units: dict[str, int]) -> int | None:
     for word, factor in units.items():
         if scanner.take_word(word):
             return factor
+    return None
+
+
+def take_stated(scanner: Scanner, words: Words) -> tuple[str, object] | None:
+    """Read one of the words, or RPE or RIR with its number, and return the field that it states, and its value.
+
+    None if there is none. Raises SetTextError.
+    """
+    for word, stated in words.items():
+        if scanner.take_word(word):
+            return stated
+    for name, (minimum, maximum) in _EFFORTS.items():
+        if scanner.take_word(name):
+            expected = f"a number from {minimum} to {maximum} after {name.upper()}"
+            return name, to_number(scanner.require_number(expected, minimum, maximum))
     return None
 
 
@@ -61,3 +83,15 @@ def _bounded(scanner: Scanner, number: Decimal, maximum: int, expected: str, sta
 def write_load(load: float | None, load_unit: str) -> str:
     """Return a load as text; `@?` for one that is not stated."""
     return "@?" if load is None else f"@{write_number(load)}{load_unit}"
+
+
+def write_efforts(each: PlannedSet | CustomerSet) -> list[str]:
+    """Return the RPE and RIR of a set as text, those that it has."""
+    rpe = [] if each["rpe"] is None else [f"RPE{write_number(each['rpe'])}"]
+    return rpe if each["rir"] is None else [*rpe, f"RIR{write_number(each['rir'])}"]
+
+
+def write_kind(each: PlannedSet | CustomerSet) -> list[str]:
+    """Return the words for a warm-up set, drop set or set to failure."""
+    kind = each.get("setKind", "normal")
+    return [*(["warmup"] if each.get("isWarmup") else []), *([kind] if kind != "normal" else [])]

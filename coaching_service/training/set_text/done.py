@@ -11,20 +11,26 @@ from typing import Any, cast
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text._values import (
+    KINDS,
+    TIMES,
     meters_of,
     require_load,
     seconds_of,
     take_distance_unit,
+    take_stated,
     take_time_unit,
+    write_efforts,
+    write_kind,
     write_load,
 )
 from coaching_service.training.set_text.planned import MAX_INDEX
-from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
+from coaching_service.training.set_text.scanner import Scanner, write_number
 from coaching_service.training.workouts.sets.models import MAX_REPS, MAX_SETS, CustomerSet
 
 EXAMPLE = "8, 8, 7 @60kg"
 MAX_DONE_SETS = 200
 _SLASHES = re.compile(r"^\s*\d{1,6}(?:\s?/\s?\d{1,6}){2,}(?=\s|@|$)", re.ASCII)
+_WORDS = {**KINDS, "skipped": ("isCompleted", False)}
 _QUANTITY = "repetitions (8), a time (30s), a distance (400m) or -"
 _OPTIONS = "a comma, or one of @LOAD, RPE, RIR, round and skipped"
 
@@ -111,7 +117,7 @@ def _parse_quantity(scanner: Scanner, entry: _Entry) -> bool:
     number = scanner.take_number()
     if number is None:
         return False
-    if not entry.fields and scanner.take_word("x"):
+    if not entry.fields and scanner.take(TIMES):
         if number != number.to_integral_value() or not 1 <= number <= MAX_SETS:
             raise scanner.error(f"how many sets, 1 to {MAX_SETS}", start)
         entry.count = int(number)
@@ -131,22 +137,10 @@ def _parse_option(scanner: Scanner, entry: _Entry, load_unit: str) -> bool:
     start = scanner.start
     if scanner.take_text("@"):
         _set_once(scanner, entry, "load", _parse_load(scanner, load_unit, start), start)
-    elif scanner.take_word("rpe"):
-        rpe = scanner.require_number("a number from 1 to 10 after RPE", lambda n: 1 <= n <= 10)
-        _set_once(scanner, entry, "rpe", to_number(rpe), start)
-    elif scanner.take_word("rir"):
-        rir = scanner.require_number("a number from 0 to 100 after RIR", lambda n: n <= 100)
-        _set_once(scanner, entry, "rir", to_number(rir), start)
-    elif scanner.take_word("warmup"):
-        _set_once(scanner, entry, "isWarmup", value=True, start=start)
-    elif scanner.take_word("drop"):
-        _set_once(scanner, entry, "setKind", "drop", start)
-    elif scanner.take_word("failure"):
-        _set_once(scanner, entry, "setKind", "failure", start)
     elif scanner.take_word("round"):
         _set_once(scanner, entry, "round", scanner.require_integer("the number of a round", 1, 1000), start)
-    elif scanner.take_word("skipped"):
-        _set_once(scanner, entry, "isCompleted", value=False, start=start)
+    elif (stated := take_stated(scanner, _WORDS)) is not None:
+        _set_once(scanner, entry, *stated, start)
     else:
         return False
     return True
@@ -227,15 +221,4 @@ def _write_quantity(logged: CustomerSet) -> str:
 
 
 def _write_flags(logged: CustomerSet) -> list[str]:
-    words = []
-    if logged["rpe"] is not None:
-        words.append(f"RPE{write_number(logged['rpe'])}")
-    if logged["rir"] is not None:
-        words.append(f"RIR{write_number(logged['rir'])}")
-    if logged.get("isWarmup"):
-        words.append("warmup")
-    if (kind := logged.get("setKind", "normal")) != "normal":
-        words.append(kind)
-    if not logged["isCompleted"]:
-        words.append("skipped")
-    return words
+    return [*write_efforts(logged), *write_kind(logged), *([] if logged["isCompleted"] else ["skipped"])]

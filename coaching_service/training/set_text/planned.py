@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, cast
 
 from coaching_service.training.set_text._values import (
+    KINDS,
+    TIMES,
     meters_of,
     require_load,
     seconds_of,
     take_distance_unit,
+    take_stated,
     take_time_unit,
 )
 from coaching_service.training.set_text.scanner import Scanner, to_number
@@ -23,7 +25,7 @@ MAX_INDEX = 1000
 _FLAGS = "a comma, or one of @LOAD, rest, RPE, RIR, tempo, warmup, drop, failure and AMRAP"
 _QUANTITY = "repetitions (8 or 8-10), a time (30s), a distance (400m) or AMRAP"
 _LABELS = {"setKind": "drop or failure", "isAmrap": "AMRAP", "isWarmup": "warmup"}
-_TIMES = re.compile(r"[xX×]")
+_WORDS = {**KINDS, "amrap": ("isAmrap", True)}
 _CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?!\d)", re.ASCII)
 _DASH = re.compile(r"[-–]")
 _SIDE = re.compile(r"/\s*side\b|\bper side\b|\beach side\b", re.IGNORECASE)
@@ -66,7 +68,7 @@ def parse_planned(text: str, load_unit: str) -> list[PlannedSet]:
         if scanner.take_text("#"):
             index = scanner.require_integer(f"the number of a set, 1 to {MAX_INDEX}", 1, MAX_INDEX)
         count = scanner.require_integer(f"how many sets, 1 to {MAX_SETS}, then x", 1, MAX_SETS)
-        if not scanner.take(_TIMES):
+        if not scanner.take(TIMES):
             raise scanner.error("x after the number of sets")
         group = _parse_group(scanner, load_unit)
         indexes = range(index, index + count)
@@ -165,12 +167,15 @@ def _parse_option(group: _Group) -> bool:
     start = scanner.start
     if scanner.take_text("@"):
         _parse_load(group, start)
-        return True
-    for words, parse in _OPTIONS:
-        if scanner.take_word(*words):
-            parse(group, start)
-            return True
-    return False
+    elif scanner.take_word("rest"):
+        _parse_rest(group, start)
+    elif scanner.take_word("tempo"):
+        _parse_tempo(group, start)
+    elif (stated := take_stated(scanner, _WORDS)) is not None:
+        group.set_once(*stated, start)
+    else:
+        return False
+    return True
 
 
 def _parse_load(group: _Group, start: int) -> None:
@@ -196,19 +201,9 @@ def _parse_rest(group: _Group, start: int) -> None:
     if clock := scanner.take(_CLOCK):
         seconds = seconds_of(scanner, Decimal(clock[1]) * 60 + Decimal(clock[2]), 1, start)
     else:
-        number = scanner.require_number("a time, such as 90s", lambda n: n <= MAX_SECONDS)
+        number = scanner.require_number("a time, such as 90s", 0, MAX_SECONDS)
         seconds = seconds_of(scanner, number, take_time_unit(scanner) or 1, start)
     group.set_once("rest", seconds, start)
-
-
-def _parse_rpe(group: _Group, start: int) -> None:
-    number = group.scanner.require_number("a number from 1 to 10 after RPE", lambda n: 1 <= n <= 10)
-    group.set_once("rpe", to_number(number), start)
-
-
-def _parse_rir(group: _Group, start: int) -> None:
-    number = group.scanner.require_number("a number from 0 to 100 after RIR", lambda n: n <= 100)
-    group.set_once("rir", to_number(number), start)
 
 
 def _parse_tempo(group: _Group, start: int) -> None:
@@ -217,31 +212,3 @@ def _parse_tempo(group: _Group, start: int) -> None:
     if not tempo or len(tempo) > _LONGEST_TEMPO:
         raise group.scanner.error(f'a tempo such as 3110 or "slow down", at most {_LONGEST_TEMPO} characters')
     group.set_once("tempo", tempo, start)
-
-
-def _parse_warmup(group: _Group, start: int) -> None:
-    group.set_once("isWarmup", value=True, start=start)
-
-
-def _parse_drop(group: _Group, start: int) -> None:
-    group.set_once("setKind", "drop", start)
-
-
-def _parse_failure(group: _Group, start: int) -> None:
-    group.set_once("setKind", "failure", start)
-
-
-def _parse_amrap(group: _Group, start: int) -> None:
-    group.set_once("isAmrap", value=True, start=start)
-
-
-_OPTIONS: Sequence[tuple[Sequence[str], Callable[[_Group, int], None]]] = (
-    (("rest",), _parse_rest),
-    (("rpe",), _parse_rpe),
-    (("rir",), _parse_rir),
-    (("tempo",), _parse_tempo),
-    (("warmup",), _parse_warmup),
-    (("drop",), _parse_drop),
-    (("failure",), _parse_failure),
-    (("amrap",), _parse_amrap),
-)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
-from coaching_service.training.set_text._values import write_load
+from coaching_service.training.set_text._values import write_efforts, write_kind, write_load
 from coaching_service.training.set_text.scanner import write_number
 from coaching_service.training.workouts.sets.models import PlannedSet
 
-_PLAIN_TEMPO = re.compile(r'[^\s,"]+')
+_PLAIN_TEMPO = re.compile(r'[^\s,"|«»]+')  # the others have a meaning in the line of an exercise
 _ESCAPE = re.compile(r'["\\]')
 
 
@@ -41,22 +41,11 @@ def _write_set(planned: PlannedSet, load_unit: str) -> str:
 
 
 def _write_flags(planned: PlannedSet) -> list[str]:
-    words = []
-    if planned["rest"] is not None:
-        words.append(f"rest {write_number(planned['rest'])}s")
-    if planned["rpe"] is not None:
-        words.append(f"RPE{write_number(planned['rpe'])}")
-    if planned["rir"] is not None:
-        words.append(f"RIR{write_number(planned['rir'])}")
-    if planned["tempo"] is not None:
-        words.append(f"tempo {_write_tempo(planned['tempo'])}")
-    if planned["isWarmup"]:
-        words.append("warmup")
-    if planned.get("setKind", "normal") != "normal":
-        words.append(planned["setKind"])
-    if planned.get("isAmrap") and not planned["type"].startswith("reps"):
-        words.append("AMRAP")
-    return words
+    rest = [] if planned["rest"] is None else [f"rest {write_number(planned['rest'])}s"]
+    tempo = [] if planned["tempo"] is None else [f"tempo {_write_tempo(planned['tempo'])}"]
+    is_amrap = planned.get("isAmrap") and not planned["type"].startswith("reps")
+    amrap = ["AMRAP"] if is_amrap else []
+    return [*rest, *write_efforts(planned), *tempo, *write_kind(planned), *amrap]
 
 
 def _write_quantity(planned: PlannedSet) -> str:

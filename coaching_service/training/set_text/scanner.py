@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -79,17 +78,21 @@ class Scanner:
             self.has_decimal_comma = True
         return Decimal(match[0].replace(",", "."))
 
-    def require_number(self, expected: str, check: Callable[[Decimal], bool]) -> Decimal:
-        """Read a number that satisfies `check`. Raises SetTextError."""
+    def require_number(self, expected: str, minimum: int, maximum: int) -> Decimal:
+        """Read a number from `minimum` to `maximum`. Raises SetTextError."""
         start = self.start
         number = self.take_number()
-        if number is None or not check(number):
+        if number is None or not minimum <= number <= maximum:
             raise self.error(expected, start)
         return number
 
     def require_integer(self, expected: str, minimum: int, maximum: int) -> int:
         """Read a whole number from `minimum` to `maximum`. Raises SetTextError."""
-        return int(self.require_number(expected, lambda n: n == n.to_integral_value() and minimum <= n <= maximum))
+        start = self.start
+        number = self.require_number(expected, minimum, maximum)
+        if number != number.to_integral_value():
+            raise self.error(expected, start)
+        return int(number)
 
     @property
     def start(self) -> int:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
+from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.set_text.planned import parse_planned
-from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.lines import read_planned
 from coaching_service.training.workout_text.mentions import resolve_exercises
 from coaching_service.training.workout_text.tool_schemas import (
     ToolExerciseArguments,
@@ -56,12 +55,7 @@ def _to_item(exercise: ToolExerciseArguments, exercise_id: ObjectId, sets: list[
 
 
 def _read_sets(sets: str | list[ToolSetArguments], load_unit: str, path: str) -> list[PlannedSet]:
-    if not isinstance(sets, str):
-        return _planned_sets(sets)
-    try:
-        return parse_planned(sets, load_unit)
-    except SetTextError as error:
-        raise invalid_field(path, str(error), code="INVALID") from None
+    return read_planned(sets, load_unit, path) if isinstance(sets, str) else _planned_sets(sets)
 
 
 def _planned_sets(sets: Iterable[ToolSetArguments]) -> list[PlannedSet]:

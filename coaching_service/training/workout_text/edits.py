@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import Any
 
 from coaching_service.core.database.context import Context
@@ -11,8 +12,6 @@ from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.schemas_by_type import DeferredChange
-from coaching_service.training.set_text.planned import parse_planned
-from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import (
     ParsedItem,
     ParsedWorkout,
@@ -20,6 +19,7 @@ from coaching_service.training.workout_text.lines import (
     Problems,
     is_sets,
     parse_items,
+    read_planned,
     split_note,
 )
 from coaching_service.training.workout_text.mentions import resolve_workouts
@@ -157,12 +157,10 @@ def parse_texts(edits: Mapping[int, ItemEditArguments], load_unit: str) -> list[
 
 def _check_sets(text: str, load_unit: str, path: str) -> ParsedWorkout:
     """Return no items, and the problem of a text of sets that cannot be read."""
-    workout, (sets, _) = ParsedWorkout(), split_note(text)
-    try:
-        parse_planned(sets, load_unit)
-    except SetTextError as error:
-        workout.problems.append(Problem(path, None, str(error), error.problem))
-    return workout
+    problems = Problems()
+    with problems.collect():
+        read_planned(split_note(text)[0], load_unit, path)
+    return ParsedWorkout(problems=problems.entries)
 
 
 async def _describe_move(
@@ -225,10 +223,7 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
 
 def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:
     sets, note = split_note(text)
-    try:
-        change: dict[str, Any] = {"exerciseSets": parse_planned(sets, load_unit)}
-    except SetTextError as error:
-        raise invalid_field(path, str(error), code="INVALID") from None
+    change: dict[str, Any] = {"exerciseSets": read_planned(sets, load_unit, path)}
     return change if note is None else {**change, "exerciseInstructions": note or None}
 
 
@@ -247,12 +242,18 @@ def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> dict[st
 
 
 def _join_superset(block: Block, parsed: ParsedItem) -> None:
-    """Put a new exercise with a label into the superset of the workout that has this letter, if there is one."""
-    if parsed.superset is not None and parsed.superset in superset_letters(block["items"]).values():
+    """Put a new exercise with a label into the superset of the workout that has this letter, or into a new one."""
+    is_known = parsed.superset in superset_letters(block["items"]).values()
+    if parsed.superset is not None and (is_known or parsed.item["supersetId"]):
         parsed.item["supersetId"] = _superset_of(block, parsed.superset)
 
 
 def _superset_of(block: Block, letter: str) -> str:
-    """Return the identifier of the superset that a letter names, or the letter for a new one."""
-    by_letter = {known: superset for superset, known in superset_letters(block["items"]).items()}
-    return by_letter.get(letter, letter)
+    """Return the identifier of the superset that a letter names, or an unused one for a new superset.
+
+    A letter names a superset by its place in the workout: the identifier may be another letter.
+    """
+    letters = superset_letters(block["items"])
+    by_letter = {known: superset for superset, known in letters.items()}
+    names = chain([letter], (f"{letter}{number}" for number in count(2)))
+    return by_letter.get(letter) or next(name for name in names if name not in letters)

@@ -13,12 +13,13 @@ from marshmallow import ValidationError
 
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
+from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, Text
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.inputs import ScheduledTime
+from coaching_service.training.workouts.sets.models import PlannedSet
 
 
 @dataclass(frozen=True)
@@ -79,11 +80,13 @@ _ID = re.compile(r"\s*\[([0-9a-fA-F]{24})\]", re.ASCII)
 _CIRCUIT = re.compile(r"circuit\b\s*", re.IGNORECASE)
 _ROUNDS = re.compile(r"\s*,?\s*(\d{1,4})\s*rounds?\s*:?\s*$|\s*x\s*(\d{1,4})\s*:?\s*$", re.IGNORECASE)
 _OTHER = re.compile(r"(task|form|metrics)\s*:\s*", re.IGNORECASE)
-_REMINDER = re.compile(r"reminder\s+([0-9T:.Z+-]+?)\s*:\s+", re.IGNORECASE)
+_REMINDER = re.compile(r"reminder\s+([0-9TW:.,Z+-]+?(?: [0-9:.,Z+-]+?)?)\s*:\s+", re.IGNORECASE)
 _ENTRY = re.compile(r"[-*•]\s+")
 _MAX_CIRCUIT_EXERCISES = 50
 _SCHEDULED_TIME = ScheduledTime()
+_NAME_FIELD = Text()
 _COLON = re.compile(r"\s*:")
+_SEGMENT_PART = re.compile(r'«[^»]*»?|tempo\s*"(?:[^"\\]|\\.)*"|.', re.IGNORECASE | re.DOTALL)
 _SETS = re.compile(r"(#\d+\s*)?\d+\s*[xX×]", re.ASCII)
 
 
@@ -161,6 +164,23 @@ def error_in_line(path: str, line: int, message: str, description: str | None = 
     return TextError([Problem(path, line, message, description or message.replace("expected ", "Write ", 1))])
 
 
+def require_name(path: str, line: int, name: str) -> None:
+    """Raise TextError for a name in a line that could not be sent as the field of a request."""
+    try:
+        _NAME_FIELD.deserialize(name)
+    except ValidationError:
+        expected = f"expected a name of 1 to {NAME_LENGTH} characters, without control characters"
+        raise error_in_line(path, line, expected) from None
+
+
+def read_planned(text: str, load_unit: str, path: str) -> list[PlannedSet]:
+    """Return the planned sets of the text in the field `path`. Raises TextError."""
+    try:
+        return parse_planned(text, load_unit)
+    except SetTextError as error:
+        raise TextError([Problem(path, None, str(error), error.problem)]) from None
+
+
 def is_sets(text: str) -> bool:
     """Return whether a text begins with planned sets rather than with a name."""
     return _SETS.match(text.strip()) is not None
@@ -175,25 +195,20 @@ def unmark(text: str) -> str:
 
 
 def split_note(text: str) -> tuple[str, str | None]:
-    """Return what is before the first `|` outside of marks and quotes, and the note after it; None without one."""
+    """Return what is before the first `|` outside of marks and tempos, and the note after it; None without one."""
     first, *others = split_segments(text, 1)
     return first, unmark(others[0]) if others else None
 
 
 def split_segments(text: str, limit: int = -1) -> list[str]:
-    """Return the parts of a text between `|` outside of marks and quotes; `limit`: at most so many splits."""
-    parts = [""]
-    quoted = marked = False
-    for character in text:
-        if character == "|" and not quoted and not marked and len(parts) != limit + 1:
-            parts.append("")
-            continue
-        parts[-1] += character
-        if character == '"' and not marked:
-            quoted = not quoted
-        elif character in "«»":
-            marked = character == "«"
-    return [part.strip() for part in parts]
+    """Return the parts of a text between `|` outside of marks and quoted tempos; `limit`: at most so many splits."""
+    segments = [""]
+    for part in _SEGMENT_PART.findall(text):
+        if part == "|" and len(segments) != limit + 1:
+            segments.append("")
+        else:
+            segments[-1] += part
+    return [segment.strip() for segment in segments]
 
 
 def split_name(text: str) -> tuple[str, ObjectId | None, str] | None:
@@ -291,7 +306,7 @@ class _Parser:
         self._circuit = self._add(number, item)
         if not 1 <= count <= 1000:
             raise error_in_line(self.path, number, "expected 1 to 1000 rounds")
-        self._require_name(number, item["circuitName"])
+        require_name(self.path, number, item["circuitName"])
 
     def _read_reminder(self, number: int, match: re.Match[str], text: str) -> None:
         message = unmark(text)
@@ -308,7 +323,7 @@ class _Parser:
         if kind == "task":
             title, note = split_note(text)
             title = unmark(title)
-            self._require_name(number, title)
+            require_name(self.path, number, title)
             fields = {"title": title, "description": self._checked_note(number, note)}
             self._add(number, {"type": "TASK", "taskFields": fields})
             return
@@ -323,12 +338,8 @@ class _Parser:
             self._mention("form" if kind == "form" else "metric set", number, name, target, key)
 
     def _mention(self, kind: Kind, number: int, name: str, target: dict[str, Any], key: str) -> None:
-        self._require_name(number, name)
+        require_name(self.path, number, name)
         self.workout.mentions.append(Mention(kind, self.path, number, name, target, key))
-
-    def _require_name(self, number: int, name: str) -> None:
-        if not name or len(name) > NAME_LENGTH:
-            raise error_in_line(self.path, number, f"expected a name of 1 to {NAME_LENGTH} characters")
 
     def _checked_note(self, number: int, note: str | None) -> str | None:
         if note is not None and len(note) > TEXT_LENGTH:

@@ -13,6 +13,7 @@ from coaching_service.core.validation import Identifier, Input, Text
 from coaching_service.library.forms.models import questions_field
 
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+_DATE_TIME = re.compile(r"[0-9W-]+[Tt ][0-9.,]+:[0-9:.,]+(Z|[+-][0-9:.]+)?", re.ASCII)
 
 
 class ScheduledTime(Text):
@@ -33,7 +34,7 @@ def _is_date_time(text: str) -> bool:
         datetime.fromisoformat(text)
     except ValueError:
         return False
-    return ":" in text
+    return _DATE_TIME.fullmatch(text) is not None  # Python takes any character between date and time
 
 
 class NewWorkoutForm(Input):
