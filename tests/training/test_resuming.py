@@ -6,6 +6,11 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.errors import InvalidFields
+from coaching_service.core.ids import ObjectId
+from coaching_service.training.resuming import service as resuming
+from coaching_service.training.resuming.models import ResumeMode
+from coaching_service.training.schedule import service as schedule
 from tests.support.check_ins import check_in, day
 from tests.support.client import CoachClient
 from tests.support.schedules import EVER, without_identity
@@ -158,3 +163,18 @@ async def test_a_client_returned_long_ago_from_an_absence_that_ended_then(
     await absent(coach, ana, day(coach, 2), day(coach, 3))
     answer = await coach.post(client_path(ana, "schedule/resume"), {"from": day(coach, back), "mode": "drop"})
     assert answer.status == status
+
+
+async def test_errors_name_the_field_of_the_request(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    ana = await coach.create_customer()
+    await absent(coach, ana, day(coach, 2), None)
+    for date in (day(coach, 3), "9999-12-31"):
+        await block_with(coach, ana, task(), date=date)
+    cases: tuple[tuple[ResumeMode, int], ...] = (("shift", 500), ("shift", 0), ("drop", 0))
+    for mode, most in cases:
+        monkeypatch.setattr(schedule, "MAX_BLOCKS", most)
+        body = {"from": day(coach, 5), "mode": mode}
+        errors = (await coach.post(client_path(ana, "schedule/resume"), body)).refused(400)["errors"]
+        assert [each["field"] for each in errors] == ["from"]
+        with pytest.raises(InvalidFields, match=r"^startDate "):
+            await resuming.resume(coach.ctx, ObjectId(ana["_id"]), day(coach, 5), mode, field="startDate")

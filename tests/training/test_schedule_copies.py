@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.client import MONDAY, TUESDAY, CoachClient
+from tests.support.imported_history import SETS
 from tests.support.schedules import (
     EVER,
     HEAVIER,
@@ -24,6 +25,7 @@ from tests.support.schedules import (
 )
 from tests.support.training import (
     Json,
+    circuit_of,
     client_path,
     exercise_of,
     feed,
@@ -32,6 +34,7 @@ from tests.support.training import (
     task,
     titles,
 )
+from tests.support.transfer import import_file
 
 
 async def test_last_week_is_copied_with_more_load(coach: CoachClient) -> None:
@@ -200,3 +203,37 @@ async def test_of_copies_at_the_same_time_only_one_takes_a_free_day(coach: Coach
     results = await asyncio.gather(*(operate(coach, ana, "copy", **body) for _ in range(4)))
     assert sorted(len(result["created"]) for result in results) == [0, 0, 0, 1]
     assert len(await coach.calendar(ana, NEXT_MONDAY, NEXT_SUNDAY)) == 1
+
+
+async def test_what_was_done_in_an_imported_session_is_planned_and_progresses(coach: CoachClient) -> None:
+    """It has no planned sets of its own."""
+    ana = await coach.create_customer()
+    await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    days = {"startDate": "2025-01-06", "endDate": "2025-01-08"}
+
+    copied = await operate(coach, ana, "copy", **days, targetDate=NEXT_MONDAY, repeat=2, progression=HEAVIER)
+
+    planned = [[each["load"] for each in block["items"][0]["exerciseSets"]] for block in copied["created"]]
+    assert planned == [[102.5, 105], [107.5], [105, 107.5], [110]]
+    changes = [(change["before"], change["after"], change["sets"]) for change in copied["loadChanges"]]
+    assert changes == [
+        (100, 102.5, 1),
+        (100, 105, 1),
+        (102.5, 105, 1),
+        (102.5, 107.5, 1),
+        (105, 107.5, 1),
+        (105, 110, 1),
+    ]
+    assert copied["setChanges"] == []
+
+
+async def test_a_copy_of_a_circuit_has_its_planned_fields_only(coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    [block] = (await batch(coach, ana, {"name": "A", "date": MONDAY, "items": [circuit_of(squat)]}))["created"]
+    done = {"index": 1, "round": 1, "exerciseId": squat["_id"], "reps": 10, "load": 20}
+    (await log(coach, block, block["items"][0], isCompleted=True, customerSets=[done])).ok()
+
+    copies = [(await coach.post(f"{path_of(block)}/copy", {"date": TUESDAY})).ok(201)]
+    copies += (await operate(coach, ana, "copy", **WEEK, targetDate=NEXT_MONDAY))["created"]
+
+    assert [copy["items"][0].keys() ^ block["items"][0].keys() for copy in copies] == [set()] * 3

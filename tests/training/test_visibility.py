@@ -34,6 +34,8 @@ async def test_days_are_visible_by_default(coach: CoachClient) -> None:
     await hide(coach, ana, MONDAY, SUNDAY)
     await hide(coach, ana, MONDAY, SUNDAY)
     assert await days(coach, ana) == dict.fromkeys(WEEK, False), "repeating is harmless"
+    body = {"startDate": MONDAY, "endDate": SUNDAY, "isVisible": False}
+    assert "X-Change-Id" not in (await coach.put(client_path(ana, "visibility"), body)).headers, "and is no change"
 
 
 async def test_range_crosses_years_and_leap_days(coach: CoachClient) -> None:

@@ -46,12 +46,13 @@ async def resume(
     else:
         ended = await availability.end(ctx, absence, last, is_resumed=mode is not None)
     if mode == "drop":
-        cleared = await schedule.clear(ctx, calendar, absence["from"], ended["until"] or last, dry_run=dry_run)
-        return {**cleared, "availability": ended}
+        period = absence["from"], ended["until"] or last
+        cleared = await schedule.clear_accessible(ctx, calendar, *period, dry_run=dry_run, field=field)
+        return {**cleared.result, "availability": ended}
     blocks = await schedule.get_regular_blocks(ctx, calendar, absence["from"], _LAST_DATE, field) if mode else []
     moved = [block for block in blocks if has_nothing_done(block)]
     days = days_between(absence["from"], back)
-    changed = await block_batches.shift(ctx, calendar, moved, absence["from"], days, dry_run=dry_run)
+    changed = await block_batches.shift(ctx, calendar, moved, absence["from"], days, field, dry_run=dry_run)
     return {
         "dryRun": dry_run,
         "changeId": None if dry_run else ctx.change_id,

@@ -152,7 +152,7 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
 
 
 def _describe_check_ins(ctx: Context) -> str:
-    """Return sentences about the the check-ins that an absence removes or adds, each with a space before it."""
+    """Return sentences about the check-ins that an absence removes or adds, each with a space before it."""
     sentences = []
     for action, words in (("deleted", "removed"), ("created", "added")):
         changed = [each for each in ctx.changes.documents.values() if each.action == action]

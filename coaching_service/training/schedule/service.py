@@ -17,10 +17,8 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.training.schedule._load_changes import list_load_changes
 from coaching_service.training.schedule._progression import SetChange, progress_items
-from coaching_service.training.schedule._rep_changes import RepChange, list_rep_changes
-from coaching_service.training.schedule._set_counts import list_set_changes
+from coaching_service.training.schedule._progression_changes import RepChange, list_changes, list_rep_changes
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.days import add_days, days_between, last_day_of
 from coaching_service.training.schedule.models import (
@@ -96,7 +94,10 @@ async def copy_accessible(
 ) -> Outcome[CopiedSchedule]:
     """Copy days of the schedule of an owner whose access has been checked; see `copy_days`."""
     change = await _set_change(ctx, request.progression) if request.progression else None
-    source = await get_regular_blocks(ctx, owner, request.first, request.last)
+    source: list[StoredBlock] = [
+        {**block, "items": [items.with_planned_sets(item) for item in block["items"]]}
+        for block in await get_regular_blocks(ctx, owner, request.first, request.last)
+    ]
     plans = _plan_copies(owner, source, request, change)
     if len(plans) > MAX_BLOCKS:
         raise invalid_field("repeat", f"would create more than {MAX_BLOCKS} blocks", code="TOO_MANY")
@@ -115,8 +116,7 @@ async def copy_accessible(
     copied: CopiedSchedule = {
         **_result(ctx, result, dry_run=dry_run),
         "conflicts": find_conflicts(owner, plans, days, request.on_conflict),
-        "loadChanges": await list_load_changes(ctx, pairs),
-        "setChanges": await list_set_changes(ctx, pairs),
+        **await list_changes(ctx, pairs),
     }
     left_out = {
         block["_id"]: block
@@ -168,11 +168,7 @@ async def adjust_accessible(
     changed, skipped = _change_items(owner, blocks, change.change_item)
     pairs = [pair for block, new_items in changed for pair in zip(block["items"], new_items, strict=True)]
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
-    adjusted: AdjustedSchedule = {
-        **result,
-        "loadChanges": await list_load_changes(ctx, pairs),
-        "setChanges": await list_set_changes(ctx, pairs),
-    }
+    adjusted: AdjustedSchedule = {**result, **await list_changes(ctx, pairs)}
     return Outcome(adjusted, _place(owner, [block for block, _ in changed]), skipped, list_rep_changes(pairs))
 
 
@@ -275,10 +271,13 @@ async def clear(ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dr
 
 @transactional
 async def clear_accessible(
-    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool
+    ctx: Context, owner: ScheduleOwner, first: Day, last: Day, *, dry_run: bool, field: str = "endDate"
 ) -> Outcome[ClearedSchedule]:
-    """Remove the blocks with nothing done of an owner whose access has been checked."""
-    days = await get_target_days(ctx, owner, first, last, "endDate")
+    """Remove the blocks with nothing done of an owner whose access has been checked.
+
+    Raises InvalidFields, naming `field`, if there are more than 500 blocks.
+    """
+    days = await get_target_days(ctx, owner, first, last, field)
     blocks = regular_blocks(days)
     removed = [block for block in blocks if has_nothing_done(block)]
     batch = Batch(removed=[block["_id"] for block in removed])

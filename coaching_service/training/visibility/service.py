@@ -59,9 +59,10 @@ async def set_visibility(
     """
     await customers.get_visible(ctx, customer_id)
     days = _list_dates(first, last)
-    await store.show(ctx, customer_id, first, last)
-    if not visible:
-        await store.hide(ctx, customer_id, days)
+    if visible or await store.find_hidden(ctx, customer_id, first, last) != set(days):
+        await store.show(ctx, customer_id, first, last)
+        if not visible:
+            await store.hide(ctx, customer_id, days)
     return [{"date": day, "isVisible": visible} for day in days]
 
 

@@ -82,6 +82,11 @@ def create_item(details: ItemInput | WorkItem) -> WorkItem:
     return _with_derived_fields(fields)
 
 
+def with_planned_sets(item: WorkItem) -> WorkItem:
+    """Return an item as a copy of it is planned: one imported without planned sets has those that were done."""
+    return cast("WorkItem", {**item, **_plan_of_done(item)})
+
+
 def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
     """Return `item` with a log in place of its previous one."""
     at = now()
@@ -255,7 +260,7 @@ def _empty_log(item_type: str) -> dict[str, list[Any]]:
 
 def _plan_of_done(details: ItemInput | WorkItem) -> dict[str, list[PlannedSet]]:
     """Return the planned sets of a copy of an item that was imported without any: what was done in it."""
-    done = _list_of(details, "customerSets")
+    done = _list_of(details, "customerSets") if details["type"] == "EXERCISE" else []
     return {} if details.get("exerciseSets") or not done else {"exerciseSets": plan_of_done(done)}
 
 
