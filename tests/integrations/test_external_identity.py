@@ -162,3 +162,18 @@ async def test_concurrent_creations_with_one_identifier_create_one(coach: CoachC
     replies = await asyncio.gather(*(coach.post(kind.path, kind.body | {"externalId": "x"}) for _ in range(5)))
     assert sorted(reply.status for reply in replies) == [201, 409, 409, 409, 409]
     assert {reply.json["code"] for reply in replies if reply.status == 409} == {"EXTERNAL_ID_TAKEN"}
+
+
+async def test_a_dry_run_meets_an_identifier_that_is_taken(coach: CoachClient) -> None:
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    block = {"name": "Legs", "date": MONDAY, "externalId": "x"}
+    paths = [f"/coach/customers/{customer['_id']}/wblocks" for customer in (ana, bo)]
+    (await coach.post(paths[0], {**block, "dryRun": True})).ok(200)
+    first = (await coach.post(paths[0], block)).ok(201)
+    for body in (block, {**block, "dryRun": True}):
+        for path in paths:
+            refused = (await coach.post(path, body)).refused(409)
+            assert (refused["code"], refused["_id"]) == ("EXTERNAL_ID_TAKEN", first["_id"])
+    for extra in ({}, {"dryRun": True}):
+        twice = {"blocks": [{**block, "externalId": "y"}] * 2, **extra}
+        assert (await coach.post(f"{paths[0]}/batch", twice)).refused(409)["code"] == "EXTERNAL_ID_TAKEN"

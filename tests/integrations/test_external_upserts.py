@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.support.client import MONDAY, TUESDAY, CoachClient
-from tests.support.training import Json, employee_key
+from tests.support.training import Json, employee_key, exercise_of, metric_set, metrics_of
 
 PATHS: dict[str, Json] = {
     "/coach/customers": {"name": "Ana", "sendInvitation": False},
@@ -104,6 +104,25 @@ async def test_items_of_a_block_are_created_and_replaced_until_something_is_done
     refused = (await coach.put(by_id, {"name": "Not stored", "items": [TASK, TASK]})).refused(409)
     assert refused["code"] == "WORKOUT_LOGGED"
     assert (await coach.put(by_id, {"isRest": False})).ok()["name"] == "Legs"
+
+
+async def test_items_of_a_block_keep_what_has_been_deleted_since(coach: CoachClient) -> None:
+    """An exercise, a metric set and a form, in items that stay, and the first two in changed ones."""
+    customer, squat, body = await coach.create_customer(), await coach.create_exercise(), await metric_set(coach)
+    form = (await coach.post("/coach/forms", {"name": "Check-in", "questions": [QUESTION]})).ok(201)
+    by_id = f"/coach/customers/{customer['_id']}/wblocks/by-external-id/x"
+    items = [exercise_of(squat), metrics_of(body), {"type": "FORM", "form": {"formId": form["_id"]}}]
+    before = (await coach.put(by_id, {"name": "Legs", "date": MONDAY, "items": items})).ok(201)
+    for path in (f"/exercises/{squat['_id']}", f"/coach/metrics-sets/{body['_id']}", f"/coach/forms/{form['_id']}"):
+        (await coach.delete(path)).ok(204)
+
+    block = (await coach.put(by_id, {"items": [*items, TASK]})).ok()
+    assert [item["_id"] for item in block["items"][:3]] == [item["_id"] for item in before["items"]]
+    lighter = exercise_of(squat, {"type": "reps", "minPlannedReps": 5})
+    block = (await coach.put(by_id, {"items": [TASK, lighter, metrics_of(body)]})).ok()
+    assert [item["type"] for item in block["items"]] == ["TASK", "EXERCISE", "METRICS"]
+    (await coach.put(by_id, {"items": [TASK]})).ok()
+    (await coach.put(by_id, {"items": [TASK, lighter]})).refused(404, "items.1.exerciseId")
 
 
 async def test_the_identifier_of_another_clients_block_is_taken(coach: CoachClient) -> None:

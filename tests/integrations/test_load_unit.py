@@ -9,6 +9,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
@@ -18,9 +19,13 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import LoadConversion
+from coaching_service.training.programs.service import ProgramPlan
+from coaching_service.training.schedule import service as schedule
 from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.models import NewWorkoutTemplate
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.templates.models import NewWorkoutTemplate, TemplateDetails
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.schemas import NEW_ITEM
@@ -196,7 +201,38 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     )
     with pytest.raises(Conflict):
         await templates.create(begun_before, template)
+    with pytest.raises(Conflict):
+        await schedule.adjust(begun_before, calendar, MONDAY, MONDAY, {"load": {"add": 10}})
+    assert (await read(coach, block))["items"][0]["exerciseSets"][0]["load"] == 220.5
     assert len((await read(coach, block))["items"]) == 1
+
+
+@pytest.mark.parametrize("module", [batches, workouts])
+async def test_copy_that_read_loads_before_the_conversion_is_refused(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch, module: Any
+) -> None:
+    """A copy of a program's workout, and a template of a workout: the loads are converted while they are written."""
+    squat = await coach.create_exercise()
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    path = f"/coach/programs/{program['_id']}/wblocks"
+    block = (await coach.post(path, {"name": "A", "day": 1, "items": [exercise_of(squat, PLANNED)]})).ok(201)
+    read_plan, plan, block_id = workouts.get_plan, ProgramPlan(ObjectId(program["_id"])), ObjectId(block["_id"])
+
+    async def read_and_convert(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Any:
+        read = await read_plan(ctx, owner, block_id)
+        monkeypatch.undo()
+        await convert(coach, "lb")
+        return read
+
+    begun_before = coach.ctx
+    monkeypatch.setattr(module, "get_plan", read_and_convert)
+    with pytest.raises(Conflict) as refused:
+        if module is batches:
+            await batches.copy(begun_before, plan, block_id, 2)
+        else:
+            details: TemplateDetails = {"name": "Legs", "type": None, "tags": []}
+            await templates.create_from_block(begun_before, plan, block_id, details)
+    assert refused.value.code == "LOAD_UNIT_CHANGED"
 
 
 async def test_changes_with_loads_from_before_cannot_be_undone(coach: CoachClient) -> None:

@@ -25,6 +25,7 @@ from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.reading import read_texts
 from coaching_service.training.workout_text.tool_schemas import WorkoutDay
 from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item
+from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -163,7 +164,7 @@ def _set_schemas() -> Mapping[str, Any]:
 
 
 async def copy_block(source: Source) -> None:
-    await workouts.copy(source.coach.ctx, source.owner, source.block["_id"], TARGET)
+    await block_batches.copy(source.coach.ctx, source.owner, source.block["_id"], TARGET)
 
 
 async def copy_week(source: Source) -> None:

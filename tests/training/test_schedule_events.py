@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -71,8 +71,12 @@ async def recorder(coach: CoachClient) -> Recorder:
     return Recorder(ctx, calendar, block, events)
 
 
+def _empty(name: str, **day: Any) -> NewBlock:
+    return cast("NewBlock", {"name": name, "isRest": False, "items": [], **day})
+
+
 async def _create(recorder: Recorder) -> None:
-    await workouts.create(recorder.ctx, recorder.calendar, {"name": "Arms", "date": MONDAY, "isRest": False})
+    await block_batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=MONDAY))
 
 
 async def _change_date(recorder: Recorder) -> None:
@@ -88,7 +92,7 @@ async def _delete(recorder: Recorder) -> None:
 
 
 async def _copy(recorder: Recorder) -> None:
-    await workouts.copy(recorder.ctx, recorder.calendar, recorder.block["_id"], TUESDAY)
+    await block_batches.copy(recorder.ctx, recorder.calendar, recorder.block["_id"], TUESDAY)
 
 
 async def _shift(recorder: Recorder) -> None:
@@ -111,7 +115,7 @@ async def _clear(recorder: Recorder) -> None:
 async def _end_program(recorder: Recorder) -> None:
     program = await programs.create(recorder.ctx, {"name": "Base", "description": None, "tags": []})
     plan = programs.ProgramPlan(program["_id"])
-    await workouts.create(recorder.ctx, plan, {"name": "Day 1", "day": 1, "isRest": False})
+    await block_batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
     customer_id = recorder.calendar.customer_id
     assigned = await assignments.assign(recorder.ctx, program["_id"], customer_id, "2999-01-01")
     recorder.events.clear()
@@ -129,7 +133,7 @@ async def _remove_item(recorder: Recorder) -> None:
 
 
 async def _move_item(recorder: Recorder) -> None:
-    target = await workouts.create(recorder.ctx, recorder.calendar, {"name": "Arms", "date": TUESDAY, "isRest": False})
+    target = await block_batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=TUESDAY))
     recorder.events.clear()
     await item_service.move_item(
         recorder.ctx,
@@ -142,7 +146,7 @@ async def _move_item(recorder: Recorder) -> None:
 async def _assign_program(recorder: Recorder) -> None:
     program = await programs.create(recorder.ctx, {"name": "Base", "description": None, "tags": []})
     plan = programs.ProgramPlan(program["_id"])
-    await workouts.create(recorder.ctx, plan, {"name": "Day 1", "day": 1, "isRest": False})
+    await block_batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
     assert recorder.events == [], "a program is not the schedule of a client"
     await assignments.assign(recorder.ctx, program["_id"], recorder.calendar.customer_id, MONDAY)
 

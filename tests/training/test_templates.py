@@ -209,3 +209,13 @@ async def test_q_finds_all_kinds_of_apostrophes(coach: CoachClient) -> None:
     (await coach.post("/coach/workout-templates", {"name": "Farmer’s day", "type": "strength"})).ok(201)
     for q in ("farmer's", "Farmer’s day"):
         assert [each["name"] for each in (await coach.get("/coach/workout-templates", q=q)).ok()] == ["Farmer’s day"]
+
+
+async def test_template_with_a_deleted_exercise_can_be_changed(coach: CoachClient) -> None:
+    squat = await coach.create_exercise()
+    template = await create(coach, items=[exercise_of(squat)])
+    (await coach.delete(f"/exercises/{squat['_id']}")).ok(204)
+    path = f"{PATH}/{template['_id']}"
+    assert len((await coach.patch(path, {"items": [task(), exercise_of(squat)]})).ok()["items"]) == 2
+    (await coach.patch(path, {"items": [task()]})).ok()
+    (await coach.patch(path, {"items": [exercise_of(squat)]})).refused(404, "items.0.exerciseId")

@@ -98,6 +98,25 @@ async def test_block_moved_to_another_day_becomes_its_last(coach: CoachClient) -
     assert (await coach.patch(path, {"isRest": True})).ok()["isRest"] is True
 
 
+async def test_the_day_that_a_block_is_on_already_is_no_change(coach: CoachClient) -> None:
+    """It keeps its position, also in a program, and the date from which the client has moved it."""
+    ana = await coach.create_customer()
+    first, second = await coach.schedule(ana, MONDAY, "first"), await coach.schedule(ana, MONDAY, "second")
+    path = f"/coach/customers/{ana['_id']}/wblocks/{first['_id']}"
+    renamed = (await coach.patch(path, {"name": "renamed", "date": MONDAY})).ok()
+    assert (renamed["name"], renamed["order"], renamed["version"]) == ("renamed", 0, 1)
+    assert (await coach.patch(path, {"date": MONDAY})).ok() == renamed
+    assert (await coach.patch(path, {"date": MONDAY, "version": 0})).refused(409)["code"] == "VERSION_CONFLICT"
+    (await (await coach.as_client(ana)).put(f"/customer/wblocks/{second['_id']}/date", {"date": TUESDAY})).ok()
+    path = f"/coach/customers/{ana['_id']}/wblocks/{second['_id']}"
+    assert (await coach.patch(path, {"date": TUESDAY, "isRest": True})).ok()["plannedDate"] == MONDAY
+
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    path = f"/coach/programs/{program['_id']}/wblocks"
+    days = [(await coach.post(path, {"name": name, "day": 1})).ok(201) for name in "AB"]
+    assert (await coach.patch(f"{path}/{days[0]['_id']}", {"name": "C", "day": 1})).ok()["order"] == 0
+
+
 async def test_deleting_blocks_updates_the_last_workout_date(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     await coach.schedule(ana, MONDAY)

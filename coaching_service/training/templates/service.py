@@ -58,7 +58,7 @@ async def get(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
 @transactional
 async def create(ctx: Context, template: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a template. Raises NotFound if a document that an item refers to does not exist."""
-    new_items = await create_items(ctx, template["items"])
+    new_items = await create_items(ctx, dict(enumerate(template["items"])))
     await workouts.fix_load_unit(ctx, new_items)
     return await _present_one(ctx, await store.create(ctx, {**template, "items": new_items}))
 
@@ -70,8 +70,8 @@ async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
     Raises NotFound, and Conflict if the template has changed since `version`.
     """
     fields = cast("TemplateFields", take(TemplateDetails, change))
-    if "items" in change:
-        fields["items"] = await create_items(ctx, change["items"])
+    if "items" in change and (stored := await store.find_one(ctx, template_id)) is not None:
+        fields["items"] = await create_items(ctx, dict(enumerate(change["items"])), stored["items"])
         await workouts.fix_load_unit(ctx, fields["items"])
     return await _present_one(ctx, await store.rewrite(ctx, template_id, lambda _: fields, change.get("version")))
 
@@ -97,9 +97,11 @@ async def create_from_block(
 ) -> WorkoutTemplate:
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.get_plan(ctx, owner, block_id)
+    await workouts.fix_load_unit(ctx, plan["items"])
     return await _present_one(ctx, await store.create(ctx, {**take(TemplateContent, plan), **details}))
 
 
+@transactional
 async def apply(
     ctx: Context, template_id: ObjectId, customer_id: ObjectId, date: str, on_conflict: OnConflict = "add"
 ) -> Block:
@@ -111,21 +113,13 @@ async def apply(
     await calendar.require_access(ctx)
     if (template := await store.find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
-    return await _add_to_day(ctx, calendar, plan_of(template, template["items"]), date, on_conflict)
-
-
-@transactional
-async def _add_to_day(
-    ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: str | int, on_conflict: OnConflict
-) -> Block:
-    """Add a planned block to a day of an owner whose access has been checked, after resolving conflicts."""
-    days = await block_batches.read_days(ctx, owner, {"$in": [day]})
-    placed = cast("BlockPlan", {**plan, owner.day_field: day})
-    batch = resolve_conflicts(owner, [placed], days, on_conflict)
+    plan: BlockPlan = {**plan_of(template, template["items"]), "date": date}
+    days = await block_batches.read_days(ctx, calendar, {"$eq": date})
+    batch = resolve_conflicts(calendar, [plan], days, on_conflict)
     if not batch.created:
-        there = ", ".join(conflict["name"] for conflict in find_conflicts(owner, [placed], days, on_conflict))
+        there = ", ".join(conflict["name"] for conflict in find_conflicts(calendar, [plan], days, on_conflict))
         raise Conflict(f"Nothing was added: this day has workouts ({there})", code="DAY_HAS_WORKOUTS")
-    return (await block_batches.apply(ctx, owner, batch, days))["created"][0]
+    return (await block_batches.apply(ctx, calendar, batch, days))["created"][0]
 
 
 async def apply_named(
@@ -143,7 +137,7 @@ async def apply_named(
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
     plan: BlockPlan = {**plan_of(named[0], named[0]["items"]), "name": name or named[0]["name"]}
-    return await _add_to_day(ctx, owner, plan, day, "add")
+    return await block_batches.add_to_day(ctx, owner, plan, day)
 
 
 async def _present_one(ctx: Context, template: WorkoutTemplate | None) -> WorkoutTemplate:

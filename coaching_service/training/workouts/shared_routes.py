@@ -212,7 +212,7 @@ async def copy_block(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, bo
 
     The plan is the same, with nothing done.
     """
-    return await service.copy(ctx, owner, wblock_id, body[owner.day_field])
+    return await block_batches.copy(ctx, owner, wblock_id, body[owner.day_field])
 
 
 async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, body: ItemInput) -> WorkItem:

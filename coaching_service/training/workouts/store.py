@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.fields import names_of
@@ -76,6 +77,7 @@ blocks = Documents[StoredBlock](
     cross_company_reason="the totals of all companies are checked",
 )
 
+BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
 _BY_EXTERNAL_ID = blocks.index_name("externalId")
 _BY_UPDATE = blocks.index_name("customerId", UPDATED)
@@ -115,11 +117,16 @@ async def find_between(
 async def find_orders(ctx: Context, owner: Filter, day_field: str, days: Sequence[Any]) -> dict[ObjectId, int]:
     """Return the positions of the owner's blocks of some days among the blocks of their day, from 0."""
     sort = (day_field, "position", "_id")
+    of_days = await blocks.find(ctx, owner | {day_field: {"$in": list(days)}}, sort=sort, fields=(day_field,))
+    return orders_within_days((block["_id"], cast("Any", block)[day_field]) for block in of_days)
+
+
+def orders_within_days(places: Iterable[tuple[ObjectId, str | int | None]]) -> dict[ObjectId, int]:
+    """Return the position of each block among the blocks of its day, from 0; `places` are blocks with their days."""
     counts: Counter[str | int | None] = Counter()
     orders: dict[ObjectId, int] = {}
-    for block in await blocks.find(ctx, owner | {day_field: {"$in": list(days)}}, sort=sort, fields=(day_field,)):
-        day = block["date"] if day_field == "date" else block["day"]
-        orders[block["_id"]] = counts[day]
+    for block_id, day in places:
+        orders[block_id] = counts[day]
         counts[day] += 1
     return orders
 
@@ -202,6 +209,11 @@ async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str 
     return [block["_id"] for block in of_day]
 
 
+async def is_on_day(ctx: Context, owner: Filter, day_field: str, day: str | int, block_id: ObjectId) -> bool:
+    """Return whether the owner's block is on a day."""
+    return await blocks.find_one(ctx, owner | {"_id": block_id, day_field: day}, ("_id",)) is not None
+
+
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
     """Return the last date on which the owner has a workout, also one without items yet, or rest.
 
@@ -221,18 +233,20 @@ async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | 
     return max(_time_position(), last[0]["position"] + 1) if last else _time_position()
 
 
-async def create(ctx: Context, block: BlockContent, position: int) -> StoredBlock:
-    """Store a new block at a position of its day."""
-    return await blocks.insert(ctx, {**block, "done": summarize_block(block["items"]), "position": position})
-
-
 async def create_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
     """Store new blocks; blocks of one day are in the order given, after the position `after`."""
     return await blocks.insert_many(ctx, with_positions(new_blocks, after))
 
 
-def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
-    """Return what `insert_many` would return, and store nothing."""
+async def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
+    """Return what `create_many` would return, and store nothing. Raises ExternalIdTaken as it does."""
+    ids = [external_id for block in new_blocks if (external_id := block.get("externalId"))]
+    where: Filter = {"externalId": {"$in": ids}}
+    held = await blocks.find(ctx, where, fields=("externalId",), hint=_BY_EXTERNAL_ID) if ids else []
+    holders = {str(block["externalId"]): block["_id"] for block in held}
+    for number, external_id in enumerate(ids):
+        if external_id in holders or external_id in ids[:number]:
+            raise ExternalIdTaken(holders.get(external_id))
     return blocks.preview_many(ctx, with_positions(new_blocks, 0))
 
 

@@ -5,7 +5,6 @@ Every operation on a schedule first decides which blocks to create, change and r
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -28,7 +27,7 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import present_blocks
-from coaching_service.training.workouts.blocks.service import fix_load_unit, move_all, new_block, shift_date
+from coaching_service.training.workouts.blocks.service import fix_load_unit, get_plan, move_all, new_block, shift_date
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.creation import resolve_items
 from coaching_service.training.workouts.items.models import WorkItem
@@ -109,6 +108,20 @@ async def create_blocks(
 
 
 @transactional
+async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: Day) -> Block:
+    """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
+    return await add_to_day(ctx, owner, await get_plan(ctx, owner, block_id), day)
+
+
+@transactional
+async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: Day) -> Block:
+    """Add a planned block to a date or day of an owner whose access has been checked."""
+    days = await read_days(ctx, owner, {"$eq": day})
+    placed = cast("BlockPlan", {**plan, owner.day_field: day})
+    return (await apply(ctx, owner, Batch(created=[placed]), days))["created"][0]
+
+
+@transactional
 async def _create(
     ctx: Context, owner: ScheduleOwner, blocks: Mapping[str, NewBlock], *, dry_run: bool
 ) -> ScheduleChange:
@@ -129,14 +142,17 @@ async def apply(
     """Do what the batch says to the schedule of an owner whose access has been checked, and return the blocks.
 
     `days` are all blocks that are on the days of its blocks, in order. With `dry_run`, writes nothing; new blocks and
-    their items then have no identifiers. Raises Conflict if a block to change has changed since it was read.
+    their items then have no identifiers. Raises Conflict if a block to change has changed since it was read, and
+    ExternalIdTaken.
     """
     if dry_run:
-        created = store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created])
+        created = await store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created])
         changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]
     else:
         created, changed = await write(ctx, owner, batch, days)
-    orders = _orders(owner, days, batch.removed, created)
+    gone = set(batch.removed)
+    after = [*(day for day in days if day["_id"] not in gone), *created]
+    orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in after)
     blocks = [*changed, *created]
     presented = await present_blocks(ctx, blocks, [orders[block["_id"]] for block in blocks])
     new = presented[len(changed) :]
@@ -153,8 +169,12 @@ async def write(
 ) -> tuple[list[StoredBlock], list[StoredBlock]]:
     """Do what `apply` does, and return the stored blocks: created ones, and changed ones."""
     new_blocks = [new_block(owner, plan) for plan in batch.created]
-    new_items = [item for block in new_blocks for item in block["items"]]
-    await fix_load_unit(ctx, [*new_items, *(item for _, new in batch.rewritten for item in new["items"])], owner)
+    written = [
+        *(block["items"] for block in new_blocks),
+        *(new_items for _, new_items in batch.changed),
+        *(new["items"] for _, new in batch.rewritten),
+    ]
+    await fix_load_unit(ctx, [item for block_items in written for item in block_items], owner)
     await store.delete_each(ctx, owner.block_filter, batch.removed)
     after = max((day["position"] for day in days), default=0)
     moved = store.next_positions(len(batch.rewritten), after)
@@ -182,24 +202,21 @@ async def shift(
     moved: Sequence[StoredBlock],
     first: str,
     days: int,
+    field: str,
     *,
     dry_run: bool = False,
 ) -> list[Block]:
     """Move blocks of a client, whose access has been checked, by a number of days, and return them afterwards.
 
-    `moved` are all with nothing done from the date `first` on. With `dry_run`, writes nothing. Raises InvalidFields if
-    a date would leave the calendar.
+    `moved` are all with nothing done from the date `first` on. With `dry_run`, writes nothing. Raises
+    InvalidFields, naming `field`, if a date would leave the calendar.
     """
-    dates = {block["_id"]: shift_date(str(block["date"]), days, "from") for block in moved}
+    dates = {block["_id"]: shift_date(str(block["date"]), days, field) for block in moved}
     if not dates:
         return []
     there = await read_days(ctx, calendar, {"$in": [str(block["date"]) for block in moved] + list(dates.values())})
     places = sorted((dates.get(each["_id"], str(each["date"])), each["position"], each["_id"]) for each in there)
-    counts: Counter[str] = Counter()
-    orders: dict[ObjectId, int] = {}
-    for day, _, block_id in places:
-        orders[block_id] = counts[day]
-        counts[day] += 1
+    orders = store.orders_within_days((block_id, day) for day, _, block_id in places)
     after: list[StoredBlock] = [{**block, "date": dates[block["_id"]], "plannedDate": None} for block in moved]
     if not dry_run:
         await move_all(ctx, calendar, moved, first, days)
@@ -207,20 +224,6 @@ async def shift(
         on_days = await store.find_between(ctx, calendar.block_filter, calendar.day_field, *period)
         after = [block for block in on_days if block["_id"] in dates]
     return await present_blocks(ctx, after, [orders[block["_id"]] for block in after])
-
-
-def _orders(
-    owner: ScheduleOwner, days: Sequence[DayBlock], removed: Sequence[ObjectId], created: Sequence[StoredBlock]
-) -> dict[ObjectId, int]:
-    """Return the position of blocks among the blocks of their day, from 0; new blocks follow them."""
-    gone = set(removed)
-    orders: dict[ObjectId, int] = {}
-    counts: defaultdict[Day | None, int] = defaultdict(int)
-    for block in (*(each for each in days if each["_id"] not in gone), *created):
-        day = block[owner.day_field]
-        orders[block["_id"]] = counts[day]
-        counts[day] += 1
-    return orders
 
 
 def _without_identifiers(block: Block) -> Block:

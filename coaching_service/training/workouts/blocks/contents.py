@@ -60,8 +60,9 @@ async def _replace_items(
     if not has_nothing_done(block):
         message = "Something of this workout block is done: its items are not replaced; send it without items"
         raise Conflict(message, code="WORKOUT_LOGGED")
-    created = await create_items(ctx, details)
-    added = [item for item, previous in zip(created, unchanged, strict=True) if previous is None]
+    new = {index: item for index, item in enumerate(details) if unchanged[index] is None}
+    added = await create_items(ctx, new, block["items"])
     await service.fix_load_unit(ctx, added, owner)
     exercises.count_uses(ctx, items.exercise_ids(added))
-    return [previous or item for item, previous in zip(created, unchanged, strict=True)]
+    left = iter(added)
+    return [previous or next(left) for previous in unchanged]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from coaching_service.core.database.context import Context
@@ -16,23 +15,13 @@ from coaching_service.training.workouts.blocks.models import (
     StoredBlock,
     WorkoutBlock,
 )
-from coaching_service.training.workouts.blocks.owners import DayField, ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import load_references
 from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
 
 _NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have
-
-
-def orders_within_days(blocks: Sequence[StoredBlock], day_field: DayField) -> list[int]:
-    """Return the position of each block among the blocks of its day, from 0."""
-    counts: Counter[str | int | None] = Counter()
-    orders = []
-    for block in blocks:
-        orders.append(counts[block[day_field]])
-        counts[block[day_field]] += 1
-    return orders
 
 
 def is_completed(block: StoredBlock) -> bool:

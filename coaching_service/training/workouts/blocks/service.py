@@ -26,7 +26,6 @@ from coaching_service.training.workouts.blocks.models import (
     BlockChange,
     BlockContent,
     BlockFields,
-    BlockInput,
     BlockPlan,
     DayBlock,
     PlannedBlock,
@@ -37,7 +36,6 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar, Sch
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.presentation import (
     block_not_found,
-    orders_within_days,
     present_block,
     present_blocks,
 )
@@ -78,48 +76,32 @@ async def list_blocks(
 
     blocks = await owner.read_accessible(ctx, read)
     if updated_since is None:
-        return await present_blocks(ctx, blocks, orders_within_days(blocks, owner.day_field))
-    days = list({block[owner.day_field] for block in blocks})
-    orders = await store.find_orders(ctx, owner.block_filter, owner.day_field, days) if days else {}
+        orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in blocks)
+    else:
+        days = list({block[owner.day_field] for block in blocks})
+        orders = await store.find_orders(ctx, owner.block_filter, owner.day_field, days) if days else {}
     # A block that has just been deleted or moved has none.
     return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
 
 
 async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
     """Return a block. Raises NotFound, Forbidden."""
-    block: StoredBlock | None
-    find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
-    _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
-    return await present_block(ctx, owner, block)
+    return await present_block(ctx, owner, await _read_accessible(ctx, owner, block_id))
 
 
 async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> BlockPlan:
     """Return what a block plans, as new items with nothing done. Raises NotFound, Forbidden."""
+    block = await _read_accessible(ctx, owner, block_id)
+    return plan_of(block, [items.create_item(item) for item in block["items"]])
+
+
+async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
     block: StoredBlock | None
     find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
     _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
     if block is None:
         raise block_not_found()
-    new_items = [items.create_item(item) for item in block["items"]]
-    return plan_of(block, new_items)
-
-
-async def create(ctx: Context, owner: ScheduleOwner, block: BlockInput) -> Block:
-    """Create an empty block. Raises NotFound, Forbidden for the owner."""
-    await owner.require_access(ctx)
-    plan = cast("BlockPlan", {**block, "items": [], "programId": None, "assignmentId": None, "checkInId": None})
-    return await create_block(ctx, owner, plan)
-
-
-@transactional
-async def create_block(ctx: Context, owner: ScheduleOwner, plan: BlockPlan) -> Block:
-    """Add a planned block with its items to the schedule of an owner whose access has been checked."""
-    block = new_block(owner, plan)
-    position = await store.next_position(ctx, owner.block_filter, owner.day_field, block[owner.day_field])
-    stored = await store.create(ctx, block, position)
-    exercises.count_uses(ctx, items.exercise_ids(stored["items"]))
-    await owner.after_schedule_change(ctx)
-    return await present_block(ctx, owner, stored)
+    return block
 
 
 @transactional
@@ -159,10 +141,15 @@ async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: Obj
 async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change: BlockChange) -> Block:
     """Change the fields of a block that are sent; on another day it goes after the blocks of that day, unless `order`.
 
+    The day that it is on already is not a change: the block keeps its position, and the date that it was planned on.
+
     Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
     sent = {name: value for name, value in change.items() if name not in ("order", "version")}
+    day = change.get(owner.day_field)
+    if day is not None and await store.is_on_day(ctx, owner.block_filter, owner.day_field, day, block_id):
+        del sent[owner.day_field]
     fields = cast("BlockFields", stored_fields(sent))
     version = change.get("version")
     if fields:
@@ -248,21 +235,6 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
     if not program_ids:
         return {}
     return {program["_id"]: program["days"] for program in await store.count_program_workout_days(ctx, program_ids)}
-
-
-async def copy(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, day: str | int) -> Block:
-    """Copy a block to another date or day, with nothing done. Raises NotFound, Forbidden."""
-    return await add_to_day(ctx, owner, await get_plan(ctx, owner, block_id), day)
-
-
-async def add_to_day(ctx: Context, owner: ScheduleOwner, plan: BlockPlan, day: str | int) -> Block:
-    """Add a planned block to a date or day of an owner whose access has been checked."""
-    plan = {**plan}
-    if owner.day_field == "date":
-        plan["date"] = str(day)
-    else:
-        plan["day"] = int(day)
-    return await create_block(ctx, owner, plan)
 
 
 @transactional

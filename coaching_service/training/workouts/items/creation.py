@@ -12,7 +12,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.training.workouts.items.content import create_item
+from coaching_service.training.workouts.items.content import create_item, exercise_ids, metric_set_ids
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import copy_form
@@ -22,10 +22,15 @@ T = TypeVar("T")
 Reference = tuple[str, ObjectId]
 
 
-async def create_items(ctx: Context, details: Sequence[ItemInput]) -> list[WorkItem]:
-    """Return the new items of the field `items`, to be stored by the caller. Raises as `resolve_items`."""
-    [resolved] = await resolve_items(ctx, {"items": details})
-    return [create_item(item) for item in resolved]
+async def create_items(
+    ctx: Context, details: Mapping[int, ItemInput], previous: Sequence[WorkItem] = ()
+) -> list[WorkItem]:
+    """Return new items, by their position in the field `items`, to be stored by the caller in place of `previous` ones.
+
+    Raises as `resolve_items`; exercises and metric sets of `previous` items may have been deleted since.
+    """
+    entries = {f"items.{index}": item for index, item in details.items()}
+    return [create_item(item) for item in await _resolve(ctx, entries, previous)]
 
 
 async def resolve_items(ctx: Context, lists: Mapping[str, Sequence[ItemInput]]) -> list[list[ItemInput]]:
@@ -33,15 +38,23 @@ async def resolve_items(ctx: Context, lists: Mapping[str, Sequence[ItemInput]]) 
 
     Raises NotFound, naming the entry (`items.2.exerciseId`), if a document that an item refers to does not exist.
     """
-    entries = [(f"{path}.{index}", item) for path, items in lists.items() for index, item in enumerate(items)]
-    await _require_exercises(ctx, [each for path, item in entries for each in _exercise_references(path, item)])
-    await _read_each(
-        ctx, [each for path, item in entries for each in _metric_set_references(path, item)], metric_sets.get
+    entries = {f"{path}.{index}": item for path, items in lists.items() for index, item in enumerate(items)}
+    resolved = iter(await _resolve(ctx, entries))
+    return [[next(resolved) for _ in items] for items in lists.values()]
+
+
+async def _resolve(
+    ctx: Context, entries: Mapping[str, ItemInput], previous: Sequence[WorkItem] = ()
+) -> list[ItemInput]:
+    known = exercise_ids(previous) | metric_set_ids(previous)
+    exercise_references, set_references, form_references = (
+        [each for path, item in entries.items() for each in references(path, item) if each[1] not in known]
+        for references in (_exercise_references, _metric_set_references, _form_references)
     )
-    library_forms = await _read_each(
-        ctx, [each for path, item in entries for each in _form_references(path, item)], forms.get
-    )
-    return [[_with_form(item, library_forms) for item in items] for items in lists.values()]
+    await _require_exercises(ctx, exercise_references)
+    await _read_each(ctx, set_references, metric_sets.get)
+    library_forms = await _read_each(ctx, form_references, forms.get)
+    return [_with_form(item, library_forms) for item in entries.values()]
 
 
 def _exercise_references(path: str, item: ItemInput) -> Iterator[Reference]:

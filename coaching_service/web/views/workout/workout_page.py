@@ -17,6 +17,7 @@ from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.schedule.models import Day
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.models import TemplateDetails
+from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName
 from coaching_service.training.workouts.items import content as items
@@ -97,18 +98,14 @@ def _declare_changes(owner_pages: WorkoutOwnerPages, workout_page: Handler, plac
     @owner_pages.post(BLOCK, form=change_form, on=workout_page)
     async def change_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: BlockChange) -> Redirect:
         """Rename a workout or move it to another day; on the same day it keeps its position."""
-        owner = owner_pages.owner_type(owner_id)
-        block = await workouts.get(ctx, owner, block_id)
-        if form.get(owner.day_field) == block[owner.day_field]:
-            del form[owner.day_field]
-        await workouts.update(ctx, owner, block_id, form)
+        await workouts.update(ctx, owner_pages.owner_type(owner_id), block_id, form)
         return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
 
     @owner_pages.post(f"{BLOCK}/copy", form=place_form(), on=workout_page)
     async def copy_workout(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: Mapping[str, Day]) -> Redirect:
         """Copy a workout to another day, without its results."""
         owner = owner_pages.owner_type(owner_id)
-        block = await workouts.copy(ctx, owner, block_id, form[owner.day_field])
+        block = await block_batches.copy(ctx, owner, block_id, form[owner.day_field])
         return Redirect(owner_pages.overview_path(owner_id, block), f"{block['name']} copied.")
 
     @owner_pages.get(f"{BLOCK}/delete", permission=owner_pages.edit, template="workout/delete.html")
