@@ -123,7 +123,7 @@ async def _store_assignment(ctx: Context, content: AssignmentContent, block_coun
 
 async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
     """Return the programs assigned to a client, latest start first. Raises NotFound, Forbidden."""
-    return await _list(ctx, customer_id, await _today(ctx, customer_id))
+    return await _list(ctx, customer_id, str(await customers.get_local_date(ctx, customer_id)))
 
 
 async def _list(ctx: Context, customer_id: ObjectId, today: str) -> list[ClientProgram]:
@@ -166,7 +166,7 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
     With `remove_upcoming`, removes its blocks from that date on that have nothing done. Returns how many were
     removed. Raises NotFound, Forbidden.
     """
-    today = await _today(ctx, customer_id)
+    today = str(await customers.get_local_date(ctx, customer_id))
     assignment = await store.find_one(ctx, customer_id, assignment_id)
     if assignment is None:
         raise NotFound("program assignment")
@@ -217,9 +217,3 @@ async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dic
     """
     ends = await store.find_ends(ctx, customer_ids, queries.last_assigned_block_stage(ctx))
     return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
-
-
-async def _today(ctx: Context, customer_id: ObjectId) -> str:
-    """Return the local date of a client. Raises NotFound, Forbidden."""
-    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    return str(ctx.caller.today(customer["timezone"]))

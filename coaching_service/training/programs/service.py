@@ -16,9 +16,10 @@ from coaching_service.core.external_identity import (
     Upserted,
     find_differences,
     present_identity,
-    stored_identity,
+    stored_fields,
     upsert,
 )
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
@@ -172,13 +173,7 @@ async def update(
 
     With `only_differences`, fields that have these values already are not changes.
     """
-    fields = cast("ProgramFields", stored_identity(change))
-    if "name" in change:
-        fields["name"] = change["name"]
-    if "description" in change:
-        fields["description"] = change["description"]
-    if "tags" in change:
-        fields["tags"] = change["tags"]
+    fields = cast("ProgramFields", stored_fields(take(ProgramInput, change)))
 
     def changed_fields(stored: StoredProgram) -> ProgramFields:
         return cast("ProgramFields", find_differences(stored, fields)) if only_differences else fields

@@ -11,7 +11,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import BlockContent, ImportedSession, KnownSession, StoredBlock
 
-_BY_DATE = store.blocks.index_name("customerId", "date", "position", "_id")
 _BY_IMPORT = store.blocks.index_name("source.importId", "_id")
 
 
@@ -24,7 +23,7 @@ async def find_logged_on(ctx: Context, customer_id: ObjectId, dates: Sequence[st
     """Return the blocks with logged sets of a client on some dates."""
     where: Filter = {"customerId": customer_id, "date": {"$in": list(dates)}, "items.customerSets.0": {"$exists": True}}
     fields = ("date", "name", "startTime", "fingerprint", "items.exerciseId", "items.type", "items.customerSets")
-    return cast("list[KnownSession]", await store.blocks.find(ctx, where, fields=fields, hint=_BY_DATE))
+    return cast("list[KnownSession]", await store.blocks.find(ctx, where, fields=fields, hint=store.BY_DATE))
 
 
 async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:

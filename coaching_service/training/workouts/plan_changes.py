@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Mapping, Set
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
@@ -14,7 +14,7 @@ from coaching_service.training.workouts.blocks.models import PlannedBlock
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
 from coaching_service.training.workouts.items.content import RECORDED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.models import PLANNED, WorkItem
-from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.items.totals import planned_sets
 
 Workout = Mapping[str, Any]
 # An item, None for those of one version only; an exercise; a unit; and whether the sets are warm-up sets.
@@ -114,16 +114,8 @@ def _loads_of(workout: Workout, common: Set[ObjectId]) -> dict[_Place, list[floa
     items: list[WorkItem] = workout["items"]
     for item in items:
         item_id = item["_id"] if item["_id"] in common else None
-        for exercise_id, planned in _planned_sets(item):
+        for exercise_id, planned in planned_sets(item):
             for unit, value in (("load", planned.get("load")), ("percent", planned.get("loadPercent"))):
                 if value is not None:
                     loads[item_id, exercise_id, unit, planned["isWarmup"]].append(value)
     return loads
-
-
-def _planned_sets(item: WorkItem) -> Iterator[tuple[ObjectId, PlannedSet]]:
-    if item["type"] == "EXERCISE":
-        yield from ((item["exerciseId"], planned) for planned in item["exerciseSets"])
-    elif item["type"] == "CIRCUIT":
-        for exercise in item["circuitExercises"]:
-            yield from ((exercise["exerciseId"], planned) for planned in exercise["sets"])

@@ -14,8 +14,6 @@ from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import (
     BlockContent,
     BlockSource,
-    ImportedSession,
-    KnownSession,
     StoredBlock,
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -48,6 +46,11 @@ class DoneSession(TypedDict):
     fingerprint: str
 
 
+find_done_on = imported_store.find_logged_on
+find_imported = imported_store.find_imported
+remove_unchanged = imported_store.delete_imported
+
+
 async def add_sessions(
     ctx: Context, customer_id: ObjectId, source: BlockSource, sessions: Sequence[DoneSession]
 ) -> list[StoredBlock]:
@@ -65,29 +68,11 @@ async def add_sessions(
     return await imported_store.create_imported(ctx, blocks)
 
 
-async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
-    """Return the blocks with logged sets that a client has on some dates."""
-    return await imported_store.find_logged_on(ctx, customer_id, dates)
-
-
-async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
-    """Return at most `limit` sessions of an import after an identifier, in order."""
-    return await imported_store.find_imported(ctx, import_id, after, limit)
-
-
 async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
     """Return the sessions that an import has stored in the caller's transaction, as a change of each would be."""
     recorder = ChangeRecorder()
     recorder.add_created(store.blocks, await imported_store.find_imported_whole(ctx, import_id))
     return list(recorder.documents.values())
-
-
-async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
-    """Delete those of some imported sessions that are as the import has stored them; returns how many.
-
-    Neither the change log nor events have them.
-    """
-    return await imported_store.delete_imported(ctx, import_id, ids)
 
 
 def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:

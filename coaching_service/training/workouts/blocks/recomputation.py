@@ -10,8 +10,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.items.content import derive_again
 from coaching_service.training.workouts.items.references import load_exercises
-from coaching_service.training.workouts.reports._query_parts import BY_DATE, IS_SESSION
-from coaching_service.training.workouts.store import blocks, item_fields
+from coaching_service.training.workouts.reports._query_parts import IS_SESSION
+from coaching_service.training.workouts.store import BY_DATE, blocks, item_fields
 
 _BATCH = 100
 

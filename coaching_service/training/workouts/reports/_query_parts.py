@@ -8,11 +8,9 @@ from typing import Any
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES
-from coaching_service.training.workouts.store import blocks
 
 Stage = dict[str, Any]
 
-BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 IS_REGULAR: Filter = {"checkInId": None}
 # Forms, measurements and reminders alone make no workout.
 HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
@@ -41,11 +39,11 @@ PROGRESS: Stage = {
 }
 
 
-def between(customer_id: ObjectId, first: str, last: str) -> Filter:
-    """Return the condition of the blocks of a client from the date `first` to `last`."""
-    return {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+def on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str] = ()) -> Filter:
+    """Return the condition of the blocks of a client on dates that satisfy a filter, but not on those in `without`."""
+    return {"customerId": customer_id, "date": dates | ({"$nin": sorted(without)} if without else {})}
 
 
-def except_dates(dates: Collection[str]) -> Filter:
-    """Return the condition of the blocks that are not on some dates."""
-    return {"date": {"$nin": sorted(dates)}} if dates else {}
+def between(customer_id: ObjectId, first: str, last: str, without: Collection[str] = ()) -> Filter:
+    """Return the condition of the blocks of a client from the date `first` to `last`, but not on those in `without`."""
+    return on_dates(customer_id, {"$gte": first, "$lte": last}, without)

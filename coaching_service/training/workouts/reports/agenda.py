@@ -8,9 +8,9 @@ from typing import Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.reports._query_parts import BY_DATE, PROGRESS
+from coaching_service.training.workouts.reports._query_parts import PROGRESS
 from coaching_service.training.workouts.reports.models import AgendaBlock
-from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.store import BY_DATE, blocks
 
 
 async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str) -> list[AgendaBlock]:

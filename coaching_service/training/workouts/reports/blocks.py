@@ -13,7 +13,6 @@ from coaching_service.training.workouts.blocks.models import PlannedBlock, Store
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.totals import TOTALS
 from coaching_service.training.workouts.reports._query_parts import (
-    BY_DATE,
     HAS_WORKOUT_ITEM,
     IS_REGULAR,
     IS_SESSION,
@@ -21,7 +20,7 @@ from coaching_service.training.workouts.reports._query_parts import (
     PROGRESS,
     Stage,
     between,
-    except_dates,
+    on_dates,
 )
 from coaching_service.training.workouts.reports.models import (
     AssignedBlocks,
@@ -33,9 +32,8 @@ from coaching_service.training.workouts.reports.models import (
     ScheduledBlock,
     Session,
 )
-from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
 
-_BY_PROGRAM = blocks.index_name("programId", "customerId", "day", "position", "_id")
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 
@@ -64,32 +62,28 @@ async def count_assigned_blocks(
         "lastDate": {"$max": "$date"},
     }
     condition: Filter = {"programId": {"$in": list(program_ids)}, "customerId": customer_id}
-    return await blocks.aggregate(ctx, condition | {"assignmentId": {"$ne": None}}, {"$group": group}, hint=_BY_PROGRAM)
+    return await blocks.aggregate(ctx, condition | {"assignmentId": {"$ne": None}}, {"$group": group}, hint=BY_PROGRAM)
 
 
 async def find_assigned(ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> list[StoredBlock]:
     """Return the blocks of assignments of a program, by day, with `position`, `programCopy` and `shiftedDays`."""
-    where: Filter = {
-        "programId": program_id,
-        "customerId": {"$ne": None},
-        "assignmentId": {"$in": list(assignment_ids)},
-    }
+    where = _of_assignments(program_id, assignment_ids)
     sort = ("customerId", "day", "position", "_id")
     including = ("position", "programCopy", "shiftedDays")
-    return await blocks.find(ctx, where, sort=sort, including=including, hint=_BY_PROGRAM)
+    return await blocks.find(ctx, where, sort=sort, including=including, hint=BY_PROGRAM)
+
+
+def _of_assignments(program_id: ObjectId, assignment_ids: Sequence[ObjectId]) -> Filter:
+    return {"programId": program_id, "customerId": {"$ne": None}, "assignmentId": {"$in": list(assignment_ids)}}
 
 
 async def find_last_assigned(
     ctx: Context, program_id: ObjectId, assignment_ids: Sequence[ObjectId]
 ) -> dict[ObjectId, str]:
     """Return the last date of the blocks of assignments of a program, by assignment."""
-    where: Filter = {
-        "programId": program_id,
-        "customerId": {"$ne": None},
-        "assignmentId": {"$in": list(assignment_ids)},
-    }
+    where = _of_assignments(program_id, assignment_ids)
     group = {"$group": {"_id": "$assignmentId", "last": {"$max": "$date"}}}
-    return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=_BY_PROGRAM)}
+    return {each["_id"]: each["last"] for each in await blocks.aggregate(ctx, where, group, hint=BY_PROGRAM)}
 
 
 async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[Session]:
@@ -105,15 +99,17 @@ async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: s
 
 async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the date of a client's first session, or None."""
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
-    first = await blocks.find(ctx, condition, sort=("date",), limit=1, fields=("date",), hint=BY_DATE)
-    return first[0]["date"] if first else None
+    return await _find_session_date(ctx, customer_id, "date")
 
 
 async def find_last_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the date of a client's latest session, or None."""
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
-    sessions = await blocks.find(ctx, condition, sort=("-date",), limit=1, fields=("date",), hint=BY_DATE)
+    return await _find_session_date(ctx, customer_id, "-date")
+
+
+async def _find_session_date(ctx: Context, customer_id: ObjectId, order: str) -> str | None:
+    condition = on_dates(customer_id, {"$gt": ""}) | IS_SESSION
+    sessions = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=BY_DATE)
     return sessions[0]["date"] if sessions else None
 
 
@@ -240,12 +236,9 @@ async def find_next_workout(
 
     Those on the dates in `without` are left out. None without one.
     """
-    condition: Filter = {
-        "customerId": customer_id,
-        "date": {"$gt": after} | except_dates(without).get("date", {}),
-    }
+    condition = on_dates(customer_id, {"$gt": after}, without) | IS_WORKOUT
     sort = ("date", "position", "_id")
-    first = await blocks.find(ctx, condition | IS_WORKOUT, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
+    first = await blocks.find(ctx, condition, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
     return {"_id": first[0]["_id"], "name": first[0]["name"], "date": str(first[0]["date"])} if first else None
 
 
@@ -256,11 +249,7 @@ async def find_own_pending_forms(
 
     Those on the dates in `without` are left out.
     """
-    condition: Filter = {
-        "customerId": customer_id,
-        "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
-        "items.isPendingForm": True,
-    }
+    condition = between(customer_id, first, last, without) | {"items.isPendingForm": True}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
         {"$unwind": "$items"},
@@ -277,13 +266,9 @@ async def find_completed_dates(
 
     Those in `without` are left out.
     """
-    condition: Filter = {
-        "customerId": customer_id,
-        "date": {"$gte": first, "$lte": last} | except_dates(without).get("date", {}),
-        "items.isCompleted": {"$ne": False},
-    }
+    condition = between(customer_id, first, last, without) | {"items.isCompleted": {"$ne": False}} | IS_WORKOUT
     dates = {"$group": {"_id": "$date"}}
-    return [each["_id"] for each in await blocks.aggregate(ctx, condition | IS_WORKOUT, dates, hint=BY_DATE)]
+    return [each["_id"] for each in await blocks.aggregate(ctx, condition, dates, hint=BY_DATE)]
 
 
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:

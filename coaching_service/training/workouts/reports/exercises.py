@@ -14,7 +14,7 @@ from coaching_service.core.list_selection import ListSelection
 from coaching_service.people.activity.record_types import LOWER_IS_BETTER
 from coaching_service.training.workouts.items.models import DatedItem
 from coaching_service.training.workouts.items.totals import TOTALS
-from coaching_service.training.workouts.reports._query_parts import BY_DATE, IS_SESSION, Stage, between, except_dates
+from coaching_service.training.workouts.reports._query_parts import IS_SESSION, Stage, between, on_dates
 from coaching_service.training.workouts.reports.models import (
     DoneExercise,
     ExerciseSession,
@@ -25,7 +25,7 @@ from coaching_service.training.workouts.reports.models import (
 from coaching_service.training.workouts.sets.models import PlannedSet
 from coaching_service.training.workouts.sets.records import RecordKey
 from coaching_service.training.workouts.sets.totals_models import Best
-from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.store import BY_DATE, blocks
 
 SESSION_ORDER = ("-date", "-_id")
 
@@ -54,12 +54,7 @@ async def find_exercise_sessions(
     field, hint = (
         ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
     )
-    condition: Filter = {
-        "customerId": customer_id,
-        field: exercise_id,
-        **selection.filter(),
-        **except_dates(without),
-    }
+    condition = on_dates(customer_id, {"$gt": ""}, without) | {field: exercise_id} | selection.filter()
     hint = hint if selection.ids is None else "_id_"
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
     page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": list_part.skip}, {"$limit": list_part.limit}]
@@ -101,8 +96,7 @@ async def find_done_exercises(
         {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}, "sessions": {"$sum": 1}}},
         {"$sort": {"lastDate": -1, "_id": 1}},
     ]
-    dates = {"$gt": ""} | except_dates(without).get("date", {})
-    condition: Filter = {"customerId": customer_id, "date": dates} | IS_SESSION
+    condition = on_dates(customer_id, {"$gt": ""}, without) | IS_SESSION
     return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
 
 
@@ -133,8 +127,7 @@ async def find_lift_results(
 
     Blocks on the dates in `without` are left out.
     """
-    dates = {"$gte": first, "$lte": last} | except_dates(without).get("date", {})
-    condition: Filter = {"customerId": customer_id, "items.doneExerciseIds": {"$in": [*exercise_ids]}, "date": dates}
+    condition = between(customer_id, first, last, without) | {"items.doneExerciseIds": {"$in": [*exercise_ids]}}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "_id": 1}},
         {"$project": {"_id": 0, "date": 1, "done": "$done.exercises"}},
@@ -158,8 +151,7 @@ async def find_last_sessions(
     The keys are the exercises; those without such a session are left out. A session has only the items with its
     exercise. Sessions on the dates in `without` are left out.
     """
-    dates = {"$lt": before} | except_dates(without).get("date", {})
-    earlier = blocks.read_filter(ctx, {"customerId": customer_id, "date": dates})
+    earlier = blocks.read_filter(ctx, on_dates(customer_id, {"$lt": before}, without))
     of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
     latest = {
         "from": blocks.name,

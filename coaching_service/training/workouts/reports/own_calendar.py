@@ -10,11 +10,10 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
-from coaching_service.training.workouts.reports._query_parts import IS_SESSION, PROGRESS
+from coaching_service.training.workouts.reports._query_parts import IS_SESSION, PROGRESS, between, on_dates
 from coaching_service.training.workouts.reports.models import BlockOutline, DoneWorkout
-from coaching_service.training.workouts.store import blocks
+from coaching_service.training.workouts.store import BY_DATE, blocks
 
-_BY_DATE = blocks.index_name("customerId", "date", "position", "_id")
 _BY_ITEM = blocks.index_name("customerId", "items._id")
 
 
@@ -27,10 +26,10 @@ async def find_outlines(
     """
     return await blocks.aggregate(
         ctx,
-        _on_dates(customer_id, {"$gte": first, "$lte": last}, without),
+        between(customer_id, first, last, without),
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
         {"$project": PROGRESS},
-        hint=_BY_DATE,
+        hint=BY_DATE,
     )
 
 
@@ -49,10 +48,10 @@ async def find_done_workouts(
     }
     return await blocks.aggregate(
         ctx,
-        _done_on(customer_id, {"$gte": first, "$lte": last}, without),
+        between(customer_id, first, last, without) | IS_SESSION,
         {"$sort": {"date": -1, "position": -1, "_id": -1}},
         {"$project": fields},
-        hint=_BY_DATE,
+        hint=BY_DATE,
     )
 
 
@@ -74,8 +73,8 @@ async def find_done_dates_around(
 async def _find_done_date(
     ctx: Context, customer_id: ObjectId, dates: Filter, without: Collection[str], order: str
 ) -> str | None:
-    condition = _done_on(customer_id, dates, without)
-    nearest = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=_BY_DATE)
+    condition = on_dates(customer_id, dates, without) | IS_SESSION
+    nearest = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=BY_DATE)
     return str(nearest[0]["date"]) if nearest else None
 
 
@@ -92,11 +91,3 @@ async def find_blocks_of_items(
     ]
     listed = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
     return {each["itemId"]: each["_id"] for each in listed}
-
-
-def _done_on(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:
-    return _on_dates(customer_id, dates, without) | IS_SESSION
-
-
-def _on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str]) -> Filter:
-    return {"customerId": customer_id, "date": dates | ({"$nin": sorted(without)} if without else {})}
