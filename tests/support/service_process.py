@@ -109,8 +109,9 @@ class Service:
 
     @property
     def logged(self) -> str:
-        """What the process has logged since its start."""
-        return self.folder.with_suffix(".err").read_text()
+        """The lines that the process has logged since its start, without one that it is still writing."""
+        text = self.folder.with_suffix(".err").read_text()
+        return text[: text.rfind("\n") + 1]
 
     async def start(self, *arguments: str, **settings: str) -> None:
         """Start, and wait until demo.json is written: the last thing a start does.
