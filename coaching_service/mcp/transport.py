@@ -196,7 +196,10 @@ async def _serve(
         routing = [(name, value) for name in _ROUTING for value in headers.getall(name, ())]
         if (twice := find_duplicated_routing_header(routing)) is not None:
             return failure(HEADER_MISMATCH, f"The header {twice} must be sent once", 400, message.id)
-        route = classify_inbound_request(decoded, headers=dict(routing))
+        try:
+            route = classify_inbound_request(decoded, headers=dict(routing))
+        except ValueError:
+            return failure(HEADER_MISMATCH, f"{MCP_NAME_HEADER} header is not valid base64", 400, message.id)
         if isinstance(route, InboundLadderRejection):
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote_plus
@@ -105,7 +104,7 @@ def _parse_basic(header: str) -> tuple[str, str]:
     scheme, _, encoded = header.partition(" ")
     try:
         text = base64.b64decode(encoded.strip(), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:
         raise invalid_client(challenge=True) from None
     if scheme.casefold() != "basic" or ":" not in text:
         raise invalid_client(challenge=True)

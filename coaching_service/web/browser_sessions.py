@@ -6,7 +6,7 @@ import base64
 import re
 import secrets
 from dataclasses import dataclass, replace
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 import orjson
 from aiohttp import web
@@ -113,7 +113,7 @@ class BrowserSession:
         if site is not None:
             return None if site == "none" else site == "same-origin"
         if origin is not None:
-            return urlsplit(origin).netloc in (request.host, urlsplit(self.services.base_url).netloc)
+            return split_address(origin).netloc in (request.host, urlsplit(self.services.base_url).netloc)
         return None
 
     def check_form_token(self, request: web.Request, token: str, *, has_mailed_token: bool = False) -> None:
@@ -217,6 +217,14 @@ def local_path(path: str | None, default: str = "/app") -> str:
     return default if {"", ".", ".."} & set(segments) else path
 
 
+def split_address(address: str) -> SplitResult:
+    """Return the parts of an address that a header has; none of one that is not valid."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return urlsplit("")
+
+
 def device_tokens_of(services: Services, request: web.Request) -> tuple[str, ...]:
     """Return the tokens by which a browser that signed in before has counters of failures of its own."""
     cookie = request.cookies.get(cookie_name(services, "device"), "")
@@ -225,7 +233,8 @@ def device_tokens_of(services: Services, request: web.Request) -> tuple[str, ...
 
 def device_of(request: web.Request) -> str:
     """Return what a browser says it is, to describe its session."""
-    return request.headers.get("User-Agent", "")
+    # Bytes that are not UTF-8 are surrogates in a header: they cannot be stored.
+    return request.headers.get("User-Agent", "").encode(errors="surrogateescape").decode(errors="replace")
 
 
 def home_of(user: Principal | None) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from aiohttp import web
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.web.browser_sessions import BrowserSession, local_path
+from coaching_service.web.browser_sessions import BrowserSession, local_path, split_address
 from coaching_service.web.pages import Redirect
 
 _SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and try again."
@@ -19,7 +19,7 @@ def redirect_to_sign_in(request: web.Request, browser_session: BrowserSession) -
     if is_read or request.path.startswith("/oauth/"):  # the consent form is sent to the URL of its page
         target = request.path_qs
     else:
-        referrer = urlsplit(request.headers.get("Referer", ""))
+        referrer = split_address(request.headers.get("Referer", ""))
         target = referrer._replace(scheme="", netloc="").geturl() if referrer.netloc == request.host else ""
     target = local_path(target.replace("\\", "%5C"), "")
     response = see_other("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))

@@ -77,6 +77,16 @@ async def test_headers_are_checked_before_the_method(mcp: McpHttpClient, method:
         assert "mcp-method header" in reply.json["error"]["message"]
 
 
+@pytest.mark.parametrize("name", ["=?base64?é?=", "=?base64?!?=", "=?base64?/w==?="])
+async def test_name_that_is_not_base64_is_refused(mcp: McpHttpClient, name: str) -> None:
+    params = {"name": "list_customers", "arguments": {}, "_meta": envelope()}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    headers = {"MCP-Protocol-Version": MODERN, "Mcp-Method": "tools/call", "Mcp-Name": name}
+    reply = await mcp.post_json(body, **headers)
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32020)
+    assert "mcp-name header" in reply.json["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [

@@ -88,6 +88,7 @@ async def test_confidential_application_must_send_its_secret(
         _basic(identifier, "wrong"),
         _basic("nobody", secret),
         {"Authorization": "Basic ???"},
+        {"Authorization": "Basic é"},
         {"Authorization": "Basic bm9jb2xvbg=="},
         {"Authorization": f"Bearer {secret}"},
     ):

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 import pytest
@@ -24,6 +25,7 @@ from coaching_service.web.pages import Page
 from tests.conftest import PASSWORD, NewCompany
 from tests.core.test_protocol import exchange
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.stored import stored_document
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import NewVisitor
 
@@ -91,6 +93,32 @@ async def test_undecodable_cookie_is_ignored(owner_page: Visitor, server: TestSe
     head, body = await exchange(server.port or 0, confirmation)
     assert head.startswith(b"HTTP/1.1 200")
     assert b"Sign in" in body
+
+
+async def test_client_signs_in_with_a_browser_that_sends_bytes_that_are_not_utf8(
+    coach: CoachClient, anonymous: CoachClient, visitor: Visitor, server: TestServer
+) -> None:
+    email = f"ana@{coach.ctx.company_id}.test"
+    ana = await coach.create_customer("Ana", email=email, sendInvitation=False)
+    (await anonymous.post("/auth/first-access", {"token": ana["firstAccessToken"], "password": PASSWORD})).ok()
+    page = await visitor.get("/app/sign-in")
+    typed = {**dict(page.form("/app/sign-in").fields), "email": email, "password": PASSWORD}
+    body = urlencode(typed).encode()
+    cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies().items())
+    lines = [
+        b"POST /app/sign-in HTTP/1.1",
+        b"Host: x",
+        b"Connection: close",
+        b"Sec-Fetch-Site: same-origin",
+        f"Cookie: {cookies}".encode(),
+        b"Content-Type: " + FORM.encode(),
+        f"Content-Length: {len(body)}".encode(),
+        b"User-Agent: Zanzibar \xff",
+    ]
+    head, _ = await exchange(server.port or 0, b"\r\n".join([*lines, b"", body]))
+    assert head.startswith(b"HTTP/1.1 303")
+    stored = await stored_document(coach.ctx.db["sessions"], {"companyId": coach.ctx.company_id, "application": "web"})
+    assert stored["device"] == "Zanzibar \ufffd"
 
 
 async def test_only_a_hash_of_the_cookie_is_stored(coach: CoachClient, owner_page: Visitor) -> None:
@@ -181,6 +209,15 @@ async def test_cross_site_form_is_rejected(users: dict[str, User], page: Page) -
     ):
         rejected = await user.visitor.send("POST", filled(page), data={"csrf": user.csrf}, headers=headers)
         rejected.ok(403).says("This form was sent from another site")
+
+
+async def test_address_in_a_header_that_is_not_valid_is_no_address(users: dict[str, User], visitor: Visitor) -> None:
+    path, form = "/app/settings/api-keys", {"csrf": users["coach"].csrf}
+    for address in ("http://[", "http://[x]/a"):
+        rejected = await users["coach"].visitor.send("POST", path, data=form, headers={"Origin": address})
+        rejected.ok(403).says("This form was sent from another site")
+        ended = await visitor.send("POST", path, headers={"Referer": address})
+        ended.ok().says("Your session has ended, so nothing was changed.")
 
 
 @pytest.mark.parametrize("path", WITHOUT_ORIGIN)
