@@ -217,11 +217,11 @@ async def test_the_signature_names_the_push_service_and_the_operator() -> None:
 
 
 async def test_secrets_are_encrypted_with_a_new_master_key(
-    coach: CoachClient, phones: PushService, own_settings: Settings
+    coach: CoachClient, phones: PushService, settings: Settings
 ) -> None:
     await coach.ctx.db["pushSubscriptions"].delete_many({})
     device, services = await subscribe(phones, await coach.interactive()), coach.ctx.services
-    old, new = parse_master_key(own_settings.secret_keys[0]), parse_master_key(new_master_key())
+    old, new = parse_master_key(settings.secret_keys[0]), parse_master_key(new_master_key())
     both, only_new = (replace(services, vault=Vault(each)) for each in ([new, old], [new]))
     assert {each async for each in keys.rotate_master_key(both)} == {True}
     assert [each async for each in service.rotate_master_key(both)] == [True]
