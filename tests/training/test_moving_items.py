@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.imported_history import SETS
 from tests.support.training import (
     Json,
     add,
@@ -25,6 +26,7 @@ from tests.support.training import (
     task,
     titles,
 )
+from tests.support.transfer import import_file
 
 
 @pytest.mark.parametrize(
@@ -238,3 +240,19 @@ async def test_concurrent_moves_keep_every_item_exactly_once(coach: CoachClient)
     assert statuses.keys() <= {200, 409}
     assert statuses.total() == 200
     assert statuses[200] >= 100
+
+
+async def test_an_exercise_of_an_imported_session_has_planned_sets_in_another_workout(coach: CoachClient) -> None:
+    """Those that were done: only imported sessions have exercises without any."""
+    ana = await coach.create_customer()
+    await import_file(coach, SETS, name="sets.csv", customerId=ana["_id"])
+    first, second = await coach.calendar(ana, "2025-01-06", "2025-01-08")
+    [item] = first["items"]
+    target = await coach.schedule(ana)
+
+    moved = (await move(coach, item, first, target, 0)).ok()["items"][0]
+
+    assert (item["exerciseSets"], [each["load"] for each in moved["exerciseSets"]]) == ([], [100, 102.5])
+    assert (moved["customerSets"], moved["isCompleted"]) == (item["customerSets"], True)
+    back = (await move(coach, second["items"][0], second, first, 0)).ok()["items"][0]
+    assert back["exerciseSets"] == [], "it stays as it is in another imported session"

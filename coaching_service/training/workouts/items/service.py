@@ -146,6 +146,8 @@ async def move_item(
         raise _block_is_full()
     if target_block is not block:
         await owner.blocks.set_items(ctx, block, _without(block, item))
+        if target_block.get("source") is None:  # only imported sessions have exercises without planned sets
+            item = items.with_planned_sets(item)
     index = target["index"]
     target_block = await owner.blocks.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
     if target_block["_id"] != block["_id"]:
