@@ -10,7 +10,7 @@ from typing import cast
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import (
     Upserted,
@@ -39,63 +39,31 @@ from coaching_service.training.programs.models import (
 )
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock
-from coaching_service.training.workouts.blocks.owners import (
-    WORKOUT_BLOCKS,
-    BlockStore,
-    ClientCalendar,
-    DayField,
-    ReadBlocks,
-)
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.plans import plan_of
-from coaching_service.training.workouts.items.models import WorkItem
 
 _COPY = " (copy)"
 
 
 @dataclass(frozen=True)
-class ProgramPlan:
+class ProgramPlan(ScheduleOwner):
     """The schedule of a program, by day."""
 
     program_id: ObjectId
-
-    @property
-    def blocks(self) -> BlockStore:
-        """The collection of workouts."""
-        return WORKOUT_BLOCKS
 
     @property
     def block_filter(self) -> Filter:
         """The filter that finds the program's own blocks, not those assigned from it."""
         return {"programId": self.program_id, "customerId": None}
 
-    @property
-    def day_field(self) -> DayField:
-        """Blocks of a program have a day."""
-        return "day"
-
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such program."""
         await require(ctx, self.program_id)
-
-    async def authorize_and_lock(self, ctx: Context) -> None:
-        """Raise NotFound if the company has no such program."""
-        await self.require_access(ctx)
-
-    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
-        """Return the blocks that `read` reads. Raises NotFound if the company has no such program."""
-        blocks: list[StoredBlock]
-        _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
-        return blocks
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Make transactions that change the schedule of one program run one after another."""
         if not await store.touch(ctx, self.program_id):
             raise NotFound("program")
-
-    async def after_completed_work_change(
-        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
-    ) -> None:
-        """Do nothing: the items of a program are never completed."""
 
 
 async def list_page(

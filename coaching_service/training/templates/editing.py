@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import TemplateFields, WorkoutTemplate
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
-from coaching_service.training.workouts.blocks.owners import BlockStore, DayField, ReadBlocks
+from coaching_service.training.workouts.blocks.owners import BlockStore, ScheduleOwner
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import WorkItem
@@ -54,7 +54,7 @@ _TEMPLATE_ITEMS: BlockStore = _TemplateItems()
 
 
 @dataclass(frozen=True)
-class TemplatePlan:
+class TemplatePlan(ScheduleOwner):
     """A template as the owner of one block, which has the identifier of the template and no day."""
 
     template_id: ObjectId
@@ -69,32 +69,13 @@ class TemplatePlan:
         """The filter that finds the template."""
         return {"_id": self.template_id}
 
-    @property
-    def day_field(self) -> DayField:
-        """The field is None in the block of a template."""
-        return "day"
-
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such template."""
         if await store.find_one(ctx, self.template_id) is None:
             raise NotFound("workout template")
 
-    async def authorize_and_lock(self, ctx: Context) -> None:
-        """Raise NotFound if the company has no such template."""
-        await self.require_access(ctx)
-
-    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
-        """Return the blocks that `read` reads. Raises NotFound if the company has no such template."""
-        await self.require_access(ctx)
-        return await read(None)
-
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Do nothing: nothing depends on a template."""
-
-    async def after_completed_work_change(
-        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
-    ) -> None:
-        """Do nothing: the items of a template are never completed."""
 
 
 def _as_block(template: WorkoutTemplate) -> StoredBlock:

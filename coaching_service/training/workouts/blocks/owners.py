@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -39,40 +41,49 @@ class BlockStore(Protocol):
 WORKOUT_BLOCKS: BlockStore = store
 
 
-class ScheduleOwner(Protocol):
-    """What the block operations need to know about the owner of a schedule."""
+class ScheduleOwner(ABC):
+    """What the block operations need to know about the owner of a schedule.
+
+    `day_field` is the field of a block that has its date or day.
+    """
+
+    day_field: ClassVar[DayField] = "day"
 
     @property
     def blocks(self) -> BlockStore:
         """Where the blocks are stored."""
+        return WORKOUT_BLOCKS
 
     @property
+    @abstractmethod
     def block_filter(self) -> Filter:
         """The filter that finds the owner's blocks; also the owner's fields in a new block."""
 
-    @property
-    def day_field(self) -> DayField:
-        """The field of a block that has its date or day."""
-
+    @abstractmethod
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access this owner."""
 
     async def authorize_and_lock(self, ctx: Context) -> None:
         """Do what `require_access` does, as the first operation of a transaction that changes the schedule."""
+        await self.require_access(ctx)
 
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads, if the caller may access this owner. Raises NotFound or Forbidden.
 
         `read` receives a stage with which the same command reads the owner, or None.
         """
+        blocks: list[StoredBlock]
+        _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
+        return blocks
 
+    @abstractmethod
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Update what depends on the schedule, in the transaction that changed it.
 
         `added_until` is the last date of new blocks, if nothing but adding them changed the schedule.
         """
 
-    async def after_completed_work_change(
+    async def after_completed_work_change(  # noqa: B027  # only clients complete items
         self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
     ) -> None:
         """Update what depends on completed work, in the transaction that changed it.
@@ -82,25 +93,16 @@ class ScheduleOwner(Protocol):
 
 
 @dataclass(frozen=True)
-class ClientCalendar:
+class ClientCalendar(ScheduleOwner):
     """The calendar of a client."""
 
+    day_field: ClassVar[DayField] = "date"
     customer_id: ObjectId
-
-    @property
-    def blocks(self) -> BlockStore:
-        """The collection of workouts."""
-        return WORKOUT_BLOCKS
 
     @property
     def block_filter(self) -> Filter:
         """The filter that finds the client's blocks."""
         return {"customerId": self.customer_id}
-
-    @property
-    def day_field(self) -> DayField:
-        """Blocks of a client have a date."""
-        return "date"
 
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound or Forbidden if the caller may not access the client."""
@@ -113,8 +115,7 @@ class ClientCalendar:
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
         if ctx.session is not None:  # a transaction has no `$unionWith`
-            await self.require_access(ctx)
-            return await read(None)
+            return await super().read_accessible(ctx, read)
         return customers.take_visible(ctx, await read(customers.add_visible(ctx, self.customer_id)))
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
