@@ -78,6 +78,51 @@ def test_a_load_in_a_unit_of_something_else(load: str) -> None:
     assert problems(content) == [("load", "VALUE_LEFT_OUT")]
 
 
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        ("50 lbs each", (50, "lb")),
+        ("20kg/hand", (20, "kg")),
+        ("100 libras", (100, "lb")),
+        ("100 kilos", (100, "kg")),
+        ("10 each", (10, "kg")),
+        ("2 plates", None),
+        ("10 stone", None),
+    ],
+)
+def test_words_behind_a_load_are_its_unit_or_reported(load: str, expected: tuple[float, str] | None) -> None:
+    content = f"Date,Exercise,Reps,Weight\n2025-01-06,Curl,5,{load}\n"
+    [row] = read(content, Answers(load_unit="kg"))
+    assert [(each.load, each.load_unit) for each in row.sets] == [expected or (None, None)]
+    assert [each["field"] for each in row.problems] == ([] if expected else ["load"])
+
+
+@pytest.mark.parametrize("distance", ["100 ft", "10 laps"])
+def test_a_distance_in_an_unknown_unit_is_reported(distance: str) -> None:
+    content = f"Date,Exercise,Reps,Distance (km)\n2025-01-06,Run,5,{distance}\n"
+    assert [each.meters for each in sets(content)] == [None]
+    assert problems(content) == [("distance", "VALUE_LEFT_OUT")]
+
+
+def test_units_in_a_column_of_their_own() -> None:
+    content = "Date,Exercise,Reps,Weight,Weight Unit\n2025-01-06,Curl,5,45#,lbs\n2025-01-06,Curl,5,4,stone\n"
+    assert [(each.load, each.load_unit) for each in sets(content)] == [(45, "lb"), (None, None)]
+    assert problems(content) == [("load", "VALUE_LEFT_OUT")]
+
+
+def test_a_comma_is_a_decimal_one_where_semicolons_are_between_cells() -> None:
+    rows = "Datum;Übung;Wiederholungen;Gewicht (kg)\n06.01.2025;Curl;5;2,268\n06.01.2025;Squat;5;1.250,5\n"
+    assert [each.load for each in sets(rows)] == [2.268, 1250.5]
+    assert [each.load for each in sets('Date,Exercise,Reps,Weight (lb)\n2025-01-06,Sled,5,"2,268"\n')] == [2268]
+
+
+@pytest.mark.parametrize(
+    "day", ["Mon 6 Jan 2025", "Mon, Jan 6 2025", "Monday January 6, 2025", "lunes 6 de enero de 2025"]
+)
+def test_a_weekday_before_a_date(day: str) -> None:
+    assert [str(each.day) for each in sets(f'Date,Exercise,Reps\n"{day}",Squat,5\n')] == ["2025-01-06"]
+
+
 @pytest.mark.parametrize("end", ["06 Jan 2025, 17:00", "08 Jan 2025, 19:00", "later"])
 def test_an_end_that_is_none_is_reported(end: str) -> None:
     content = HEVY + f'"Core","6 Jan 2025, 18:00","{end}","","Plank",,"",0,"normal",,5,,,\n'

@@ -1,4 +1,4 @@
-"""Amounts in the column of repetitions: a time, a distance, or the repetitions of several sets."""
+"""Amounts with units, and those in the column of repetitions: a time, a distance, the repetitions of several sets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from coaching_service.integrations.history_files.values import InvalidValue
 SEVERAL_SETS = re.compile(r"\d{1,4}(?:\s*/\s*\d{1,4})+")
 _SECONDS: Mapping[Unit, int] = {"min": 60, "m": 60, "h": 3600}  # no time is in meters
 _METERS: tuple[Unit, ...] = ("km", "mi", "m", "yd")
+# Words behind an amount that say of what it is, such as `10 each`.
+_NO_UNITS = {"a", "cada", "ea", "each", "por", "per", "x"}
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 def expand(cells: Mapping[Field, tuple[Cell, Unit | None]]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
@@ -31,6 +34,26 @@ def expand(cells: Mapping[Field, tuple[Cell, Unit | None]]) -> Iterator[dict[Fie
         yield dict(cells)
     else:
         yield {**cells, "reps": (None, None), name: (_seconds(cell) if name == "seconds" else cell, None)}
+
+
+def read_amount(cell: Cell, of_heading: Unit | None, in_column: str) -> tuple[float | None, Unit | None]:
+    """Return a load or distance, None without one, and its unit: behind it, of its heading, or in the column of units.
+
+    Raises InvalidValue for a percentage, and for another word where the unit is.
+    """
+    quantity = values.read_quantity(cell)
+    if quantity is None or quantity.amount == 0:
+        return None, None
+    if quantity.unit.startswith("%"):
+        raise InvalidValue("is a percentage")
+    for written in (quantity.unit, in_column if of_heading is None else ""):
+        word = _WORD.match(written)
+        if word is None or word.group().casefold() in _NO_UNITS:
+            continue
+        if (unit := unit_of(word.group())) is None:
+            raise InvalidValue(f"has a unit that is not known: {written[:50]}")
+        return quantity.amount, unit
+    return quantity.amount, of_heading
 
 
 def read_repetitions(cell: Cell) -> float | None:

@@ -45,6 +45,12 @@ _UNIT_WORDS: Mapping[str, Unit] = {
     "min": "min",
     "mins": "min",
     "minutes": "min",
+    **dict.fromkeys(("kilo", "kilogramo", "kilogramos"), "kg"),
+    **dict.fromkeys(("libra", "libras"), "lb"),
+    **dict.fromkeys(("kilometer", "kilometre", "kilometro", "kilometros"), "km"),
+    **dict.fromkeys(("milla", "millas"), "mi"),
+    **dict.fromkeys(("metro", "metros"), "m"),
+    **dict.fromkeys(("yarda", "yardas"), "yd"),
 }
 _HOURS: Mapping[str, Unit] = dict.fromkeys(
     ("h", "hr", "hrs", "hour", "hours", "std", "stunden", "horas", "heures", "ore"), "h"

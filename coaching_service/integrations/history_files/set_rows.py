@@ -13,9 +13,9 @@ from functools import lru_cache
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._amounts import read_repetitions, seconds_in_unit
+from coaching_service.integrations.history_files._amounts import read_amount, read_repetitions, seconds_in_unit
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, Cells, Dialect, cells_of
-from coaching_service.integrations.history_files._headings import Unit, unit_of
+from coaching_service.integrations.history_files._headings import Unit
 from coaching_service.integrations.history_files._set_kinds import KINDS, NOT_SETS, SetKind
 from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.columns import Columns
@@ -303,45 +303,38 @@ class RowReader:
         return Moment(start.day + timedelta(days=is_next_day), clock)
 
     def _load_of(self, cells: Cells) -> tuple[float | None, Unit | None]:
-        cell, unit_of_heading = cells.get("load", (None, None))
-        try:
-            quantity = values.read_quantity(cell)
-        except InvalidValue as error:
-            self._report("load", "VALUE_LEFT_OUT", str(error))
+        load, unit = self._amount_of(cells, "load", "loadUnit")
+        if load is None:
             return None, None
-        if quantity is None or quantity.amount == 0:
-            return None, None
-        if quantity.unit == "%":
-            self._report("load", "VALUE_LEFT_OUT", "is a percentage, not a load")
-            return None, None
-        if not math.isfinite(quantity.amount) or abs(quantity.amount) > _MOST["load"]:
+        if not math.isfinite(load) or abs(load) > _MOST["load"]:
             self._report("load", "VALUE_LEFT_OUT", "is too large")
             return None, None
-        unit = unit_of(quantity.unit) or unit_of_heading or unit_of(_text(cells, "loadUnit"))
         if unit not in (None, "kg", "lb"):
             self._report("load", "VALUE_LEFT_OUT", f"has a unit that no load has: {unit}")
             return None, None
-        return quantity.amount, unit or self._dialect.load_unit or self._answers.load_unit
+        return load, unit or self._dialect.load_unit or self._answers.load_unit
 
     def _meters_of(self, cells: Cells) -> float | None:
-        cell, unit_of_heading = cells.get("distance", (None, None))
-        try:
-            quantity = values.read_quantity(cell)
-        except InvalidValue as error:
-            self._report("distance", "VALUE_LEFT_OUT", str(error))
+        distance, unit = self._amount_of(cells, "distance", "distanceUnit")
+        if distance is None:
             return None
-        if quantity is None or quantity.amount == 0:
-            return None
-        written = unit_of(quantity.unit) or unit_of_heading or unit_of(_text(cells, "distanceUnit"))
-        unit = written or self._dialect.distance_unit or self._answers.distance_unit
+        unit = unit or self._dialect.distance_unit or self._answers.distance_unit
         if unit is None:
             self._report("distance", "DISTANCE_UNIT", "has no unit")
             return None
-        meters = quantity.amount * _METERS.get(unit, math.nan)
+        meters = distance * _METERS.get(unit, math.nan)
         if not 0 < meters <= _MOST["meters"]:
             self._report("distance", "VALUE_LEFT_OUT", "is not a distance that can be stored")
             return None
         return round(meters, 2)
+
+    def _amount_of(self, cells: Cells, name: Field, unit_field: Field) -> tuple[float | None, Unit | None]:
+        cell, of_heading = cells.get(name, (None, None))
+        try:
+            return read_amount(cell, of_heading, _text(cells, unit_field))
+        except InvalidValue as error:
+            self._report(name, "VALUE_LEFT_OUT", str(error))
+            return None, None
 
     def _number(
         self,

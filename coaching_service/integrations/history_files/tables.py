@@ -37,6 +37,7 @@ _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
 _TITLE_ROWS = 20
 _WORK_SECONDS = 0.001  # without a rest
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
+_COMMA_IN_NUMBER = re.compile(r"[-+]?\d+,\d+")
 _QUOTED = re.compile(r'"[^"]*"|\\.')  # parts of the format of a number that do not change it
 _DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -197,7 +198,7 @@ def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
                 raise UnreadableTable("is not a CSV file: a quotation mark is not closed", line)
             is_declaration = line == 1 and cells[:1] and cells[0].lstrip("\ufeff").casefold().startswith("sep=")
             if any(cell.strip() for cell in cells) and not is_declaration:
-                yield Row(line, tuple(_csv_cell(cell) for cell in cells))
+                yield Row(line, tuple(_csv_cell(cell, delimiter) for cell in cells))
             line = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableTable(f"cannot be read as CSV: {error}", line) from None
@@ -237,8 +238,10 @@ def text_of(cell: Cell) -> str:
     return "" if cell is None else str(cell).strip()
 
 
-def _csv_cell(cell: str) -> str | None:
+def _csv_cell(cell: str, delimiter: str) -> str | None:
     text = cell.strip("\ufeff ")
+    if delimiter == ";" and _COMMA_IN_NUMBER.fullmatch(text):  # commas are not between cells, but before decimals
+        return text.replace(",", ".")
     return (restore(text) if "'" in text else text) or None
 
 

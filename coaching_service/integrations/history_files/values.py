@@ -30,14 +30,15 @@ _DATE_WITHOUT_SIGNS = re.compile(
 _NUMERIC_DATE = re.compile(
     rf"(?P<a>\d{{1,4}})(?P<sign>[-./])(?P<b>\d{{1,2}})(?P=sign)(?P<c>\d{{1,4}}){_WITH_TIME}", re.IGNORECASE
 )
+_WEEKDAY = r"(?:[^\W\d]+\.?(?:,\s*|\s+))?"
 _YEAR = r"(?P<year>\d{4}|\d{2})"
 _DAY_FIRST = re.compile(
-    r"(?:[^\W\d]+,\s*)?(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.|º)?\s*(?:[-/]|de\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:[-/]|de\s+)?"
+    rf"{_WEEKDAY}(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\.|º)?\s*(?:[-/]|de\s+)?(?P<month>[^\W\d]+)\.?,?\s*(?:[-/]|de\s+)?"
     rf"{_YEAR}{_WITH_TIME}",
     re.IGNORECASE,
 )
 _MONTH_FIRST = re.compile(
-    r"(?:[^\W\d]+,\s*)?(?P<month>[^\W\d]+)\.?(?:\s+|[-/])(?P<day>\d{1,2})(?:st|nd|rd|th)?,?(?:\s+|[-/])"
+    rf"{_WEEKDAY}(?P<month>[^\W\d]+)\.?(?:\s+|[-/])(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?(?:\s+|[-/])"
     rf"{_YEAR}{_WITH_TIME}",
     re.IGNORECASE,
 )
