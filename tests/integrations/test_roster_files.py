@@ -108,3 +108,17 @@ def test_a_column_that_is_not_known_is_reported_where_the_headings_are() -> None
     assert [(each["entry"], each["line"], each["field"], each["code"]) for each in roster.problems] == [
         ("line 3", 3, "Shoe size", "UNKNOWN_COLUMN")
     ]
+
+
+@pytest.mark.parametrize(
+    ("full_name", "name", "surname"),
+    [
+        ("Ruiz Lara, Ana", "Ana", "Ruiz Lara"),
+        ("Ana María Ruiz", "Ana María", "Ruiz"),
+        ("Ana,", "Ana", ""),
+        ("Ana", "Ana", ""),
+    ],
+)
+def test_a_full_name_is_divided(full_name: str, name: str, surname: str) -> None:
+    [row] = read(f'Full name,Email\n"{full_name}",ana@example.com\n').rows
+    assert (row.details["name"], row.details.get("surname", "")) == (name, surname)

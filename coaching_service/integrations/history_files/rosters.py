@@ -218,6 +218,14 @@ def split_groups(cell: str) -> list[str]:
     return [group for quoted, plain in _GROUP.findall(cell) if (group := (quoted.replace('""', '"') or plain).strip())]
 
 
+def split_name(full_name: str) -> tuple[str, str]:
+    """Return name and surname: the last word, or what is before a comma; without one, an empty text."""
+    last, comma, first = (each.strip() for each in full_name.partition(","))
+    if not (comma and first and last):
+        first, _, last = full_name.strip(", ").rpartition(" ")
+    return (first, last) if first else (last, "")
+
+
 def join_groups(groups: Iterable[str]) -> str:
     """Return a cell that `split_groups` reads as these groups."""
     quoted = ('"{}"'.format(each.replace('"', '""')) if _MUST_BE_QUOTED.search(each) else each for each in groups)
@@ -294,12 +302,12 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
 
 
 def _names_of(cells: Mapping[Column, Cell]) -> RosterDetails:
-    """Return the names: of their own columns, else the full name, whose last word is the surname."""
+    """Return the names: of their own columns, else of the full name."""
     name, surname = _text(cells, "name"), _text(cells, "surname")
     if not name or not surname:
-        first, _, last = _text(cells, "fullName").rpartition(" ")
+        first, last = split_name(_text(cells, "fullName"))
         if not name:
-            name, surname = (first, last) if first else (last, surname)
+            name, surname = first, last or surname
     details: RosterDetails = {"name": name}
     if surname:
         details["surname"] = surname

@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Email
 from coaching_service.integrations.history_files.models import Question
+from coaching_service.integrations.history_files.rosters import split_name
 from coaching_service.integrations.history_files.survey import FileClient
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
@@ -119,8 +120,8 @@ async def create(ctx: Context, clients: Sequence[FileClient]) -> dict[str, Objec
 
 
 def _new_client(client: FileClient) -> NewCustomer:
-    first, _, last = client.name.rpartition(" ")
-    new: NewCustomer = {"name": first or last, "surname": last if first else None, "sendInvitation": False}
+    name, surname = split_name(client.name)
+    new: NewCustomer = {"name": name, "surname": surname or None, "sendInvitation": False}
     with suppress(ValidationError):  # another identifier
         new["email"] = _EMAIL.deserialize(client.id)
     return new
