@@ -70,6 +70,7 @@ async def exchange(port: int, text: bytes) -> tuple[bytes, bytes]:
         + KEY.encode()
         + b"\r\n\r\nzz\r\n",
         b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: " + KEY.encode() + b"\r\n\r\n",
+        b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: " + KEY.encode() + b"\xff\r\n\r\n",
     ],
 )
 async def test_malformed_http_gets_the_service_error_shape(port: int, broken: bytes) -> None:

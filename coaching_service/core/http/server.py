@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any, cast
 
-from aiohttp import HttpVersion10, HttpVersion11, web
+from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import BadHttpMethod
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_runner import AppRunner
@@ -194,6 +194,8 @@ class Runner(AppRunner):
                 refusal = protocol_error(web.HTTPBadRequest.status_code)
                 refusal.force_close()
                 return refusal
+            if not request.headers.get(hdrs.EXPECT, "").isascii():  # aiohttp fails to refuse it
+                return protocol_error(web.HTTPExpectationFailed.status_code)
             try:
                 response = await handle_request(request)
             except web.HTTPException as error:  # raised before the middlewares, e.g. for an unknown Expect
