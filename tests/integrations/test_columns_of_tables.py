@@ -213,3 +213,20 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
     ]
     same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')
     assert same.refused(400)["errors"][0]["field"] == "columns"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "minutes"),
+    [
+        ("Date,Exercise,Duration\n2026-06-01,Plank,60\n", 60, None),
+        ("Date,Exercise,Duration (min),Distance (km)\n2026-06-01,Run,30,5\n", 1800, None),
+        ("Date,Exercise,Duration,Distance (km)\n2026-06-01,Run,25:30,5\n", 1530, None),
+        ("Date,Exercise,Duration,Reps\n2026-06-01,Squat,45m,5\n", None, 45),
+    ],
+)
+def test_a_duration_is_of_a_set_if_there_are_no_repetitions_and_loads(
+    text: str, seconds: float | None, minutes: float | None
+) -> None:
+    [row] = [each for row in SetFile(io.BytesIO(text.encode()), Answers()).rows() for each in row.sets]
+    assert (row.seconds, row.minutes) == (seconds, minutes)
+    assert surveyed(text).questions == []

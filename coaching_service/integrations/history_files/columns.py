@@ -87,6 +87,15 @@ def renamed(heading: str, columns: Columns) -> str:
     return f"{name} ({hint})" if name and hint else name
 
 
+def with_durations(headings: Sequence[str]) -> list[str]:
+    """Return headings of a table of sets in which a duration is of a set, if it has neither repetitions nor loads."""
+    fields = [None if (known := _SETS.field_of(each)) is None else known[0] for each in headings]
+    if {"reps", "load", "seconds"} & {*fields}:
+        return list(headings)
+    pairs = zip(headings, fields, strict=True)
+    return [renamed(each, {each: "seconds"}) if name == "duration" else each for each, name in pairs]
+
+
 def find_missing(dialect: Dialect, headings: Sequence[str], read: Sequence[str]) -> MissingColumns | None:
     """Return what a table lacks of a dialect; None if it can be read.
 

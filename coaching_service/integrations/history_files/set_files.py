@@ -25,6 +25,7 @@ from coaching_service.integrations.history_files.columns import (
     renamed,
     sets_dialect,
     unknown_sheet,
+    with_durations,
 )
 from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, RowReader
@@ -114,6 +115,9 @@ class SetFile:
         headings = [renamed(heading, self.answers.columns) for heading in table.headings]
         first = list(itertools.islice(table.rows, 1))
         dialect = self._dialect_of(headings, () if not first else first[0].cells)
+        if dialect is None or dialect is sets_dialect():
+            headings = with_durations(headings)
+            dialect = self._dialect_of(headings, ())
         if dialect is None:
             if takes_any and any(table.headings):
                 raise _unknown_format(table.headings)
