@@ -209,3 +209,15 @@ async def test_who_may_set_it(coach: CoachClient) -> None:
     (await coach.put(PATH, {**body, "programId": UNKNOWN})).refused(404, "Program")
     for change in ({"startOn": "Monday"}, {"startOn": "2026-02-30"}, {"leave": "stay"}, {"startOn": None}):
         (await coach.put(PATH, {**body, **change})).refused(400)
+
+
+async def test_a_program_that_leaves_the_calendar_keeps_nobody_out_of_the_group(coach: CoachClient) -> None:
+    """It is refused, and not given once it has got too long."""
+    rule = {"startOn": "9999-12-31"}
+    (await coach.put(PATH, {**rule, "programId": (await program_with(coach, 1, 2))["_id"]})).refused(400, "startOn")
+    program = await program_with(coach, 1)
+    await set_program(coach, program, **rule)
+    ana = await coach.create_customer("Ana", groups=[GROUP])
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "B", "day": 2})).ok(201)
+    bo = await coach.create_customer("Bo", groups=[GROUP])
+    assert [len(await programs_of(coach, client)) for client in (ana, bo)] == [1, 0]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import InvalidFields, NotFound, invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import bulk
@@ -31,17 +32,21 @@ _MEMBERS_AT_ONCE = 200
 
 @dataclass
 class _Programs:
-    """The programs to give to clients, each read once for a day on which it begins; None: it is archived."""
+    """The programs to give to clients, each read once for a day on which it begins.
+
+    None: it is archived, or it has got so long that it would leave the calendar.
+    """
 
     dated: dict[tuple[ObjectId, str], DatedProgram | None] = field(default_factory=dict)
 
     async def get(self, ctx: Context, program_id: ObjectId, start: str) -> DatedProgram | None:
-        """Return a program with dates, or None for an archived one."""
+        """Return a program with dates, or None for one that is not given."""
         key = program_id, start
         if key not in self.dated:
             is_archived = (await programs.get(ctx, program_id))["isArchived"]
-            self.dated[key] = None if is_archived else await programs.get_dated(ctx, program_id, start)
-        return self.dated[key]
+            with suppress(InvalidFields):
+                self.dated[key] = None if is_archived else await programs.get_dated(ctx, program_id, start)
+        return self.dated.setdefault(key, None)
 
 
 async def list_all(ctx: Context) -> list[GroupProgram]:
@@ -73,7 +78,7 @@ async def have_program(ctx: Context, names: Sequence[str]) -> bool:
 async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> int:
     """Give clients who join a group a program, and with `existing` those who are in it now, as one batch.
 
-    Returns how many clients got it. Raises NotFound for the program.
+    Returns how many clients got it. Raises NotFound for the program, and InvalidFields if it would leave the calendar.
     """
     ctx = replace(ctx, batch_id=ObjectId())
     await _save(ctx, {**take(GroupProgramContent, {**change, "groupName": name})})
@@ -89,7 +94,10 @@ async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> in
 
 @transactional
 async def _save(ctx: Context, content: GroupProgramContent) -> None:
-    await programs.require(ctx, content["programId"])
+    try:
+        await programs.get_dated(ctx, content["programId"], start_of(content["startOn"], ctx.caller.today()))
+    except InvalidFields:
+        raise invalid_field("startOn", "is so late that the program leaves the calendar", code="OUT_OF_RANGE") from None
     await store.save(ctx, content)
 
 
