@@ -66,3 +66,14 @@ async def test_long_names_do_not_overflow(open_page: OpenPage, coach: CoachClien
             await picture(page, f"long-{width}", path.partition("?")[0].strip("/").replace("/", "-"))
             assert await page.evaluate(_HIDDEN) == [], (path, width)
             assert await page.evaluate(_SCROLLS) == [], (path, width)
+
+
+async def test_many_groups_leave_room_for_the_name_of_a_client(open_page: OpenPage, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana", surname="Costa", groups=[f"Group {number}" for number in range(50)])
+    page = await open_page()
+    await sign_in(page, coach)
+    await page.goto(f"/app/customers/{ana['_id']}/availability")
+    for width in WIDTHS:
+        await page.set_viewport_size({"width": width, "height": 800})
+        heading = page.get_by_role("heading", name="Ana Costa")
+        assert await heading.evaluate("(name) => name.clientHeight / parseFloat(getComputedStyle(name).fontSize)") < 3
