@@ -179,6 +179,8 @@ async def test_sets_of_both_exercises_of_a_swap_stay_theirs(coach: CoachClient, 
     client = await coach.as_client(ana)
     (await training.own_log(client, block, block["items"][0], customerSets=sets, swappedFor=swap)).ok()
 
+    results = (await owner_page.get(workout_path(block))).ok().says("1: Squat 8–10, 60 kg 8, 60 kg 1 – 8, 60 kg 2 ")
+    assert "2: Squat" not in results.text
     log_page = (await owner_page.get(log_of(block))).ok().says("Set 1: Squat")
     (await owner_page.submit(log_page, f"{log_of(block)}/exercise", customerSets__1__reps="7")).ok()
 

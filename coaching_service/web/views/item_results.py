@@ -83,20 +83,24 @@ def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
 
 def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
     """Yield every planned or logged set, by index."""
-    for index, planned, logged in pair_sets(item):
-        yield _set_result(str(index), planned, logged, unit)
+    for _, label, planned, logged in pair_sets(item):
+        yield _set_result(label, planned, logged, unit)
 
 
-def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, PlannedSet | None, CustomerSet | None]]:
-    """Yield the planned and the logged sets of an exercise by index; a second one was not planned."""
+def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, str, PlannedSet | None, CustomerSet | None]]:
+    """Yield the planned and the logged sets of an exercise with their labels, by index; a second one was not planned.
+
+    The label of a set that was logged of the planned exercise, though another was done, has its name.
+    """
     planned = {each["index"]: each for each in item["exerciseSets"]}
     logged: dict[int, list[CustomerSet | None]] = {}
-    for done in item["customerSets"]:
-        logged.setdefault(done["index"], []).append(done)
+    for each in item["customerSets"]:
+        logged.setdefault(each["index"], []).append(each)
     for index in sorted(planned.keys() | logged.keys()):
-        first, *others = logged.get(index) or [None]
-        yield index, planned.get(index), first
-        yield from ((index, None, other) for other in others)
+        for position, done in enumerate(logged.get(index, [None])):
+            is_of_planned = done is not None and done["exerciseId"] == item["exerciseId"]
+            label = f"{index}: {item['exercise']['name']}" if is_of_planned else str(index)
+            yield index, label, planned.get(index) if position == 0 else None, done
 
 
 def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:

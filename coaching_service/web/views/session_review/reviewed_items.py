@@ -97,7 +97,7 @@ def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
     return {
         "exerciseId": item["exerciseId"],
         "name": item["exercise"]["name"],
-        "rows": [_row(str(index), planned, logged, unit, item) for index, planned, logged in pair_sets(item)],
+        "rows": [_row(str(index), planned, logged, unit, item) for index, _, planned, logged in pair_sets(item)],
         "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
     }
 

@@ -62,11 +62,9 @@ def log_rows(item: WorkItem, unit: str) -> list[LogRow]:
 
 
 def _exercise_rows(exercise: ExerciseItem, unit: str, prefill: bool) -> Iterator[LogRow]:
-    """Yield the sets by index; one that was logged of the planned exercise, though another was done, has its name."""
-    for index, planned, logged in pair_sets(exercise):
+    for index, label, planned, logged in pair_sets(exercise):
         exercise_id = logged["exerciseId"] if logged else None
-        name = f": {exercise['exercise']['name']}" if exercise_id == exercise["exerciseId"] else ""
-        row = _row(f"Set {index}{name}", index, planned, logged, unit, prefill)
+        row = _row(f"Set {label}", index, planned, logged, unit, prefill)
         yield {**row, "exerciseId": exercise_id, "round": None} if exercise_id else row
 
 
