@@ -159,6 +159,13 @@ def test_dates_of_days_are_names_and_dates_of_weeks_are_reported() -> None:
     assert [(each["field"], each["code"]) for each in sheet.problems] == [("week", "VALUE_LEFT_OUT")] * 2
 
 
+@pytest.mark.parametrize("weeks", ["1-4", "Week 1 to 4", "Semanas 1 a 4", "1, 2"])
+def test_a_row_for_several_weeks_is_reported(weeks: str) -> None:
+    sheet = read(f'Week,Day,Exercise,Reps\n"{weeks}",1,Squat,5\n5,1,Squat,4\n')
+    assert [day.day for day in sheet.days] == [1, 29]
+    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [(2, "week", "VALUE_LEFT_OUT")]
+
+
 @pytest.mark.parametrize(
     ("cells", "sets"),
     [

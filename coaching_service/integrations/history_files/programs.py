@@ -58,6 +58,7 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
 _COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
 _LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*[).:]\s+(?=\S)")
 _SUPERSET = re.compile(r"([A-Za-z]+)\d*|(\d+)[A-Za-z]")
+_WEEKS = re.compile(r"\d\s*(?:-|–|—|to|a|\&|,)\s*\d", re.IGNORECASE)
 _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
 _NEEDED: tuple[Column, ...] = ("week", "day", "exercise")  # for a row to be where it belongs
 _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
@@ -231,6 +232,8 @@ class _Reader:
         if week is None:
             self._report(row, "week", f"is not the number of a week: {text[:50]}")
         else:
+            if _WEEKS.search(text):
+                self._report(row, "week", f"is several weeks, of which the first is planned: {text[:50]}")
             self._numbers.begin_week(week)
 
     def _begin_day_of_row(self, row: Row, day: str) -> None:
