@@ -122,3 +122,8 @@ def test_a_column_that_is_not_known_is_reported_where_the_headings_are() -> None
 def test_a_full_name_is_divided(full_name: str, name: str, surname: str) -> None:
     [row] = read(f'Full name,Email\n"{full_name}",ana@example.com\n').rows
     assert (row.details["name"], row.details.get("surname", "")) == (name, surname)
+
+
+def test_texts_with_a_comma_between_semicolons_stay() -> None:
+    [row] = read("Name;Phone;ID;Notes\nAna;600,123456;1,234;2,5\n").rows
+    assert (row.details["phone"], row.details["externalId"], row.notes) == ("600,123456", "1,234", ["2,5"])

@@ -51,6 +51,12 @@ class UnreadableTable(Exception):
         self.message, self.line = message, line
 
 
+class CommaNumber(str):
+    """A text that is a number with a comma before its decimals, if it is a number: semicolons are between the cells."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Row:
     """A row of a table that is not empty; `line` counts the lines of the file, or the rows of the sheet, from 1.
@@ -240,8 +246,8 @@ def text_of(cell: Cell) -> str:
 
 def _csv_cell(cell: str, delimiter: str) -> str | None:
     text = cell.strip("\ufeff ")
-    if delimiter == ";" and _COMMA_IN_NUMBER.fullmatch(text):  # commas are not between cells, but before decimals
-        return text.replace(",", ".")
+    if delimiter == ";" and _COMMA_IN_NUMBER.fullmatch(text):
+        return CommaNumber(text)
     return (restore(text) if "'" in text else text) or None
 
 

@@ -13,7 +13,7 @@ from typing import Literal
 from babel.dates import get_month_names
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files.tables import Cell, text_of
+from coaching_service.integrations.history_files.tables import Cell, CommaNumber, text_of
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
 LANGUAGES = ("en", "es", "de", "fr", "it", "pt")
@@ -94,7 +94,7 @@ def read_quantity(cell: Cell) -> Quantity | None:
         return Quantity(float(cell), "")
     if cell is None or not (text := str(cell).strip()):
         return None
-    found = _NUMBER.match(text)
+    found = _NUMBER.match(text.replace(",", ".") if isinstance(cell, CommaNumber) else text)
     if found is None:
         raise InvalidValue("must be a number")
     unit = normalize(text[found.end() :]).strip(". ")
@@ -145,7 +145,7 @@ def read_seconds(cell: Cell) -> float | None:
     if found is not None and any(found.groupdict().values()):
         parts = {name: _amount(part) if part else 0.0 for name, part in found.groupdict().items()}
         return parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
-    quantity = read_quantity(text)
+    quantity = read_quantity(cell)
     if quantity is None or quantity.unit:
         raise InvalidValue("must be a duration such as 1:30 or 90 s")
     return quantity.amount
