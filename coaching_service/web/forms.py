@@ -16,6 +16,7 @@ from multidict import MultiDict
 
 from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
 from coaching_service.core.http.request_parsing import read_bytes
+from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import TIMEZONES, Timezone
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workout_text.lines import TextError
@@ -165,6 +166,8 @@ def parse_value(schema_field: fields.Field[Any], text: str) -> Any:
     stripped = text.strip()
     if isinstance(schema_field, Timezone):
         return stripped if stripped in TIMEZONES else _timezones_by_city().get(stripped.casefold(), stripped)
+    if isinstance(schema_field, QueryInteger):
+        return stripped
     if isinstance(schema_field, fields.Integer) and _INTEGER.fullmatch(stripped):
         return int(stripped)
     if isinstance(schema_field, fields.Float) and _DECIMAL.fullmatch(stripped) and not _THOUSANDS.fullmatch(stripped):

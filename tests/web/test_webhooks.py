@@ -30,6 +30,8 @@ async def test_webhook_is_created_changed_and_deleted(coach: CoachClient, owner_
 
     here = f"{PATH}/{webhook['_id']}"
     details = (await owner_page.get(here)).says("Our CRM", "Active", "No deliveries yet")
+    for query in ("limit=5", "limit=-1", "limit=x", "status=x"):
+        (await owner_page.get(f"{here}?{query}")).ok().says("Our CRM")
     (await owner_page.submit(details, here, description="CRM", isActive=[], types=[])).ok().says("Changes saved.")
     changed = (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()
     assert (changed["description"], changed["isActive"], changed["types"]) == ("CRM", False, [])
