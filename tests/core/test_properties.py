@@ -203,8 +203,10 @@ class CalendarWork(RuleBasedStateMachine):
     @rule(which=WHICH, date=DATES)
     def reschedule(self, which: int, date: str) -> None:
         block = self.block(which)
-        self.dates[block["_id"]] = self.run(self.coach.patch(path_of(block), {"date": date})).ok()["date"]
-        self.plan[block["_id"]] = self.plan.pop(block["_id"])
+        self.run(self.coach.patch(path_of(block), {"date": date})).ok()
+        if date != self.dates[block["_id"]]:
+            self.dates[block["_id"]] = date
+            self.plan[block["_id"]] = self.plan.pop(block["_id"])
 
     @precondition(lambda self: self.plan)
     @rule(which=WHICH, item=ITEMS)

@@ -55,7 +55,7 @@ async def test_jobs_whose_processes_are_killed_change_each_client_once(
         assert await count_blocks(coach, clients) == [1] * COUNT
 
         undone = await coach.post(f"/coach/changes/{batch}/undo", headers=ASYNC)
-        await process.kill_at(coach, Moment("commitTransaction", count=3))
+        await process.kill_at(coach, Moment("commitTransaction", count=2))
         assert sorted(await count_blocks(coach, clients)) == [0, 0, 0, 1, 1]
         await process.kill_at(coach, Moment("commitTransaction", done=True))
         await process.run_to_end()
