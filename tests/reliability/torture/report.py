@@ -70,7 +70,7 @@ def write_report(
     ]
     longest = [
         (
-            "Request that failed, from its beginning or that of the fault",
+            "Request that failed, from its beginning or the start of the fault",
             _waited(measures, failed=True),
             MOST_SECONDS_OF_A_FAILURE,
         ),
