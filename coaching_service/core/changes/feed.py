@@ -42,9 +42,8 @@ async def find_feed_page(
     """
     where: Filter = {"customerId": customer_id, "feedCount": {"$gt": 0}}
     shown: Filter = {"feed.hiddenBy": None}
-    changes_at_most = (
-        list_part.skip + list_part.limit + 1
-    )  # all entries of the cursor's change may be before the cursor
+    # One more: all entries of the cursor's change may be before the cursor.
+    changes_at_most = list_part.skip + list_part.limit + 1
     counting: list[PipelineStage] = [{"$project": {"_id": 0, "feedCount": 1}}]
     count: PipelineStage = {"$group": {"_id": None, "total": {"$sum": "$feedCount"}}}
     if selection.ids is not None:
