@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
-from typing import Any
+from typing import Any, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound, invalid_field
@@ -32,6 +32,7 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS, is_recorded
+from coaching_service.training.workouts.items.input_models import ItemChange
 from coaching_service.training.workouts.items.models import WorkItem
 
 _ITEM_NOT_FOUND = "is not an item of this workout"
@@ -221,15 +222,16 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
     return await item_service.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
 
 
-def _read_sets_change(text: str, load_unit: str, path: str) -> dict[str, Any]:
+def _read_sets_change(text: str, load_unit: str, path: str) -> ItemChange:
     sets, note = split_note(text)
-    change: dict[str, Any] = {"exerciseSets": read_planned(sets, load_unit, path)}
+    change: ItemChange = {"exerciseSets": read_planned(sets, load_unit, path)}
     return change if note is None else {**change, "exerciseInstructions": note or None}
 
 
-def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> dict[str, Any]:
+def _planned_change(block: Block, item: WorkItem, parsed: ParsedItem) -> ItemChange:
     """Return the fields that a text states: a missing note or label leaves the item's."""
-    change = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]] if name in parsed.item}
+    stated = {name: parsed.item[name] for name in PLANNED_FIELDS[item["type"]] if name in parsed.item}
+    change = cast("ItemChange", stated)
     if item["type"] != "EXERCISE":
         return change
     if change["exerciseInstructions"] is None:
