@@ -18,7 +18,7 @@ from benchmarks.drivers import Driver
 from benchmarks.stored_documents import Document
 
 T = TypeVar("T")
-_EXERCISE = {"name": 1, "defaultInstructions": 1}
+_EXERCISE = {"name": 1, "defaultInstructions": 1, "loadType": 1}
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 

@@ -217,7 +217,7 @@ export class CoachingService {
 
   private findExercises(companyId: Types.ObjectId, ids: Types.ObjectId[]): Promise<Record_[]> {
     const where = { companyId: { $in: [null, companyId] }, _id: { $in: ids } };
-    return exercises.find(where).select("name defaultInstructions").hint("_id_").lean<Record_[]>().exec();
+    return exercises.find(where).select("name defaultInstructions loadType").hint("_id_").lean<Record_[]>().exec();
   }
 
   private async withExercises(companyId: Types.ObjectId, found: Block[]): Promise<Block[]> {

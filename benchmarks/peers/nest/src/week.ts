@@ -11,6 +11,7 @@ export function presentWeek(blocks: Record_[], loadUnit: string): Record_[] {
     block.assignmentId ??= null;
     block.checkInId ??= null;
     block.feeling ??= null;
+    block.plannedDate ??= null;
     block.metadata = Object.fromEntries((block.metadata ?? []).map((entry: Record_) => [entry.key, entry.value]));
     block.order = order;
     block.isCompleted = block.items.length > 0 && block.items.every((item: Record_) => item.isCompleted);
