@@ -9,17 +9,7 @@ import pytest
 
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.schedules import EVER, batch, plan_of, without_identity
-from tests.support.training import (
-    Json,
-    client_path,
-    employee_key,
-    exercise_of,
-    feed,
-    log,
-    one_of_each,
-    path_of,
-    task,
-)
+from tests.support.training import Json, client_path, employee_key, exercise_of, feed, log, one_of_each, path_of, task
 
 WEDNESDAY = "2026-03-04"
 

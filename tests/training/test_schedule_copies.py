@@ -23,17 +23,7 @@ from tests.support.schedules import (
     week_of,
     without_identity,
 )
-from tests.support.training import (
-    Json,
-    circuit_of,
-    client_path,
-    exercise_of,
-    feed,
-    log,
-    path_of,
-    task,
-    titles,
-)
+from tests.support.training import Json, circuit_of, client_path, exercise_of, feed, log, path_of, task, titles
 from tests.support.transfer import import_file
 
 

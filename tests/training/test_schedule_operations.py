@@ -21,16 +21,7 @@ from tests.support.schedules import (
     plan_of,
     without_identity,
 )
-from tests.support.training import (
-    Json,
-    circuit_of,
-    client_path,
-    exercise_of,
-    log,
-    one_of_each,
-    path_of,
-    task,
-)
+from tests.support.training import Json, circuit_of, client_path, exercise_of, log, one_of_each, path_of, task
 
 
 async def test_a_session_is_moved_to_another_day(coach: CoachClient) -> None:

@@ -5,21 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
-from tests.support.schedules import (
-    EVER,
-    HEAVIER,
-    NEXT_MONDAY,
-    NEXT_SUNDAY,
-    WEEK,
-    batch,
-    operate,
-    post,
-)
-from tests.support.training import (
-    Json,
-    employee_key,
-    exercise_of,
-)
+from tests.support.schedules import EVER, HEAVIER, NEXT_MONDAY, NEXT_SUNDAY, WEEK, batch, operate, post
+from tests.support.training import Json, employee_key, exercise_of
 
 
 @pytest.mark.parametrize(

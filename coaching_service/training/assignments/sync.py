@@ -31,13 +31,7 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import (
-    BlockFields,
-    BlockPlan,
-    DayBlock,
-    PlannedBlock,
-    StoredBlock,
-)
+from coaching_service.training.workouts.blocks.models import BlockFields, BlockPlan, DayBlock, PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.program_copies import renew_items, summarize_copy

@@ -12,13 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
-from coaching_service.core.external_identity import (
-    Upserted,
-    find_differences,
-    present_identity,
-    stored_fields,
-    upsert,
-)
+from coaching_service.core.external_identity import Upserted, find_differences, present_identity, stored_fields, upsert
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart

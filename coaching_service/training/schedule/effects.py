@@ -13,12 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.schedule import service
-from coaching_service.training.schedule.models import (
-    CopyRequest,
-    PlacedBlock,
-    ProgressionChanges,
-    SkippedBlock,
-)
+from coaching_service.training.schedule.models import CopyRequest, PlacedBlock, ProgressionChanges, SkippedBlock
 from coaching_service.training.workouts.blocks import service as blocks
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 

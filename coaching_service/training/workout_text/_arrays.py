@@ -11,10 +11,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workout_text.lines import read_planned
 from coaching_service.training.workout_text.mentions import resolve_exercises
-from coaching_service.training.workout_text.tool_schemas import (
-    ToolExerciseArguments,
-    ToolSetArguments,
-)
+from coaching_service.training.workout_text.tool_schemas import ToolExerciseArguments, ToolSetArguments
 from coaching_service.training.workouts.blocks.load_conversion import store_loads
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.sets.models import PlannedSet, SetOptions

@@ -20,16 +20,7 @@ from coaching_service.core.mcp.arguments import (
     ToolPage,
     optional,
 )
-from coaching_service.core.validation import (
-    TEXT_LENGTH,
-    Choice,
-    Date,
-    Identifier,
-    Integer,
-    ListOf,
-    Number,
-    Text,
-)
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Date, Identifier, Integer, ListOf, Number, Text
 from coaching_service.training.workout_text.writing import DETAILS
 from coaching_service.training.workouts.blocks.models import BlockSettings
 from coaching_service.training.workouts.sets.models import (

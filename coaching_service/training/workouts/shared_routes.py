@@ -19,13 +19,7 @@ from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import DryRunField
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    BlockChange,
-    ItemMove,
-    NewBlock,
-    SentDay,
-)
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, ItemMove, NewBlock, SentDay
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.query_models import BlockFilters, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock

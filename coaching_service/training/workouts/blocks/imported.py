@@ -11,11 +11,7 @@ from coaching_service.core.database.recording import ChangeRecorder, DocumentCha
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import imported_store, store
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import (
-    BlockContent,
-    BlockSource,
-    StoredBlock,
-)
+from coaching_service.training.workouts.blocks.models import BlockContent, BlockSource, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.input_models import ItemLog

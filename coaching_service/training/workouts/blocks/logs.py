@@ -11,12 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    BlockContent,
-    BlockFields,
-    StoredBlock,
-)
+from coaching_service.training.workouts.blocks.models import Block, BlockContent, BlockFields, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields

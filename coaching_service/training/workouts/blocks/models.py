@@ -8,23 +8,14 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.external_identity import (
-    Identity,
-    IdentityInput,
-    IdentityResult,
-    StoredIdentity,
-)
+from coaching_service.core.external_identity import Identity, IdentityInput, IdentityResult, StoredIdentity
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay, Version
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.input_models import (
-    ItemInput,
-    ItemMoveSource,
-    ItemMoveTarget,
-)
+from coaching_service.training.workouts.items.input_models import ItemInput, ItemMoveSource, ItemMoveTarget
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.responses import item_response
 from coaching_service.training.workouts.items.schemas import NEW_ITEM

@@ -10,11 +10,7 @@ from coaching_service.core.external_identity import present_identity
 from coaching_service.core.fields import nulls_of
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.models import (
-    Block,
-    StoredBlock,
-    WorkoutBlock,
-)
+from coaching_service.training.workouts.blocks.models import Block, StoredBlock, WorkoutBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import WorkItem

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from coaching_service.core.external_identity import (
-    ExternalIdFilter,
-)
+from coaching_service.core.external_identity import ExternalIdFilter
 from coaching_service.core.fields import Description
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import Period

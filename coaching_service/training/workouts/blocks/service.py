@@ -34,11 +34,7 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.plans import plan_of
-from coaching_service.training.workouts.blocks.presentation import (
-    block_not_found,
-    present_block,
-    present_blocks,
-)
+from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block, present_blocks
 from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items import content as items
