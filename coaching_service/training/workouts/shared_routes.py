@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import wraps
-from typing import Any, Literal, NamedTuple
+from functools import partial, wraps
+from typing import Any, Literal
 
 from marshmallow import Schema
 
@@ -13,7 +13,7 @@ from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure
 from coaching_service.core.fields import take
-from coaching_service.core.http.routes import Handler, Routes, list_of
+from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import DryRunField
@@ -42,21 +42,6 @@ MOVE_EXAMPLE = {
 }
 
 
-class OperationIds(NamedTuple):
-    """The names of the operations in the API document."""
-
-    list_blocks: str
-    create_block: str
-    get_block: str
-    update_block: str
-    delete_block: str
-    copy_block: str
-    create_item: str
-    update_item: str
-    delete_item: str
-    move_item: str
-
-
 class _BlocksQuery(BlockFilters, total=False):
     startDate: str
     endDate: str
@@ -75,10 +60,10 @@ class BlockRoutes:
     `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, from which
     `owner` makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
     `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
-    `block_query` is what one block can be read with.
+    `block_query` is what one block can be read with. `kind` is in the names of the operations: `listWorkoutBlocks`.
     """
 
-    operation_ids: OperationIds
+    kind: Literal["Workout", "Program"]
     routes: Routes
     owner: Callable[[ObjectId], ScheduleOwner]
     owner_parameter: str
@@ -94,64 +79,45 @@ class BlockRoutes:
 
     def declare(self) -> None:
         """Declare every operation."""
-        self._declare_blocks()
-        self._declare_items()
-
-    def _declare_blocks(self) -> None:
-        get, post, patch, delete = self.routes.get, self.routes.post, self.routes.patch, self.routes.delete
+        get, post, patch, put, delete = (
+            partial(self._declare, method)
+            for method in (self.routes.get, self.routes.post, self.routes.patch, self.routes.put, self.routes.delete)
+        )
         view: dict[str, Any] = {"access": self.view, "returns": WorkoutBlock}
         edit: dict[str, Any] = {"access": self.edit, "returns": WorkoutBlock}
-        copy_example = {name: value for name, value in self.block_example.items() if name != "name"}
-        with_owner, ids = self._with_owner, self.operation_ids
-
-        calendar: dict[str, Any] = {
-            "access": self.view,
-            "query": self.range_query,
-            "returns": list_of(WorkoutBlock),
-            "on_worker_thread": True,
-        }
-        get("/wblock", operation_id=ids.list_blocks, **calendar)(with_owner(self.list_blocks))
+        calendar = {"query": self.range_query, "returns": list_of(WorkoutBlock), "on_worker_thread": True}
+        get("/wblock", self.list_blocks, **view | calendar)
         example = {**self.block_example, "items": [ITEM_EXAMPLE]}
-        creation = edit | {"body": self.new_block, "example": example}
-        post("/wblocks", operation_id=ids.create_block, **creation)(with_owner(create_block))
-        get("/wblocks/{wblockId}", operation_id=ids.get_block, query=self.block_query, **view)(with_owner(get_block))
-        change = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
-        patch("/wblocks/{wblockId}", operation_id=ids.update_block, **change)(with_owner(update_block))
-        delete("/wblocks/{wblockId}", operation_id=ids.delete_block, access=self.edit)(with_owner(delete_block))
-        copy = edit | {"body": self.copy_target, "example": copy_example}
-        post("/wblocks/{wblockId}/copy", operation_id=ids.copy_block, **copy)(with_owner(copy_block))
+        post("/wblocks", create_block, **edit, body=self.new_block, example=example)
+        block = "/wblocks/{wblockId}"
+        get(block, get_block, **view, query=self.block_query)
+        change_example = {"name": "Upper body", "version": 0}
+        patch(block, update_block, **edit, body=self.block_change, example=change_example)
+        delete(block, delete_block, access=self.edit)
+        copy_example = {name: value for name, value in self.block_example.items() if name != "name"}
+        post(f"{block}/copy", copy_block, **edit, body=self.copy_target, example=copy_example)
 
-    def _declare_items(self) -> None:
-        post, patch, delete, put = self.routes.post, self.routes.patch, self.routes.delete, self.routes.put
-        edit: dict[str, Any] = {"access": self.edit, "returns": item_response()}
-        items, item = "/wblocks/{wblockId}/witems", "/wblocks/{wblockId}/witems/{witemId}"
-        with_owner, ids = self._with_owner, self.operation_ids
+        items, item = f"{block}/witems", f"{block}/witems/{{witemId}}"
+        edit_item = edit | {"returns": item_response()}
+        post(items, create_item, **edit_item, body=NEW_ITEM, example=ITEM_EXAMPLE)
+        patch(item, update_item, **edit_item, body=ITEM_CHANGE, example=CHANGE_EXAMPLE)
+        delete(item, delete_item, access=self.edit)
+        errors, codes = (Conflict, LegacyFailure), ("WITEM_MOVE_INCOMPLETE",)
+        move: dict[str, Any] = {"body": ItemMove, "errors": errors, "legacy_codes": codes, "example": MOVE_EXAMPLE}
+        put("/witems/move", move_item, **edit, **move)
 
-        creation = edit | {"body": NEW_ITEM, "example": ITEM_EXAMPLE}
-        post(items, operation_id=ids.create_item, **creation)(with_owner(create_item))
-        change = edit | {"body": ITEM_CHANGE, "example": CHANGE_EXAMPLE}
-        patch(item, operation_id=ids.update_item, **change)(with_owner(update_item))
-        delete(item, operation_id=ids.delete_item, access=self.edit)(with_owner(delete_item))
-        put(
-            "/witems/move",
-            operation_id=ids.move_item,
-            access=self.edit,
-            body=ItemMove,
-            returns=WorkoutBlock,
-            errors=(Conflict, LegacyFailure),
-            legacy_codes=("WITEM_MOVE_INCOMPLETE",),
-            example=MOVE_EXAMPLE,
-        )(with_owner(move_item))
-
-    def _with_owner(self, operation: Callable[..., Awaitable[Any]]) -> Handler:
-        """Return the handler that calls `operation` with the owner in place of the owner's identifier."""
+    def _declare(
+        self, method: Callable[..., Any], path: str, operation: Callable[..., Awaitable[Any]], **options: Any
+    ) -> None:
+        """Declare the route of an operation, which gets the owner in place of the owner's identifier."""
 
         @wraps(operation)
         async def handler(ctx: Context, **arguments: Any) -> Any:
             owner = self.owner(arguments.pop(self.owner_parameter))
             return await operation(ctx, owner, **arguments)
 
-        return handler
+        verb, noun = operation.__name__.split("_")
+        method(path, operation_id=f"{verb}{self.kind}{noun.capitalize()}", **options)(handler)
 
     async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: _BlocksQuery) -> list[Block]:
         """Read the calendar.
