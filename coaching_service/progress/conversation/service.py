@@ -37,9 +37,8 @@ from coaching_service.progress.conversation.models import (
     StoredMessage,
 )
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts.blocks import presentation
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import content as items
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -299,7 +298,7 @@ async def _resolve_about(
     block = await workouts.get(ctx, ClientCalendar(customer_id), about["wblockId"])
     date = str(block["date"])
     if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
-        raise presentation.block_not_found()
+        raise block_not_found()
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)
     return {"wblockId": block["_id"], "witemId": item_id}

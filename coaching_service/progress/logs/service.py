@@ -34,7 +34,7 @@ from coaching_service.training.workouts.blocks import presentation
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.input_models import ItemLog
@@ -356,7 +356,7 @@ async def get_own_block(ctx: Context, block_id: ObjectId) -> Block:
     block = await workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
     date = str(block["date"])
     if not (await visibility.get_visibility(ctx, ctx.caller.id, date, date)).allows(day=date):
-        raise presentation.block_not_found()
+        raise block_not_found()
     return block
 
 
@@ -371,4 +371,4 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: Obje
     await calendar.require_access(ctx)
     date = str(await workouts.get_date(ctx, calendar, block_id))
     if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
-        raise presentation.block_not_found()
+        raise block_not_found()

@@ -21,8 +21,7 @@ from coaching_service.training.workouts.blocks import batches, contents
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.models import Block, BlockPlan, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.presentation import block_not_found
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.creation import resolve_items
 from coaching_service.training.workouts.items.input_models import ItemInput
@@ -173,7 +172,7 @@ async def _begin(ctx: Context, block_id: ObjectId, version: int | None = None) -
     """Lock the caller, a client, and return their calendar with a block of it. Raises NotFound for a hidden day."""
     calendar = ClientCalendar(ctx.caller.id)
     await activity_dates.lock_active(ctx, calendar.customer_id)
-    block = await calendar.blocks.find_one(ctx, calendar.block_filter, block_id)
+    block = await calendar.find_block(ctx, block_id)
     if block is None or not await _is_visible(ctx, str(block["date"])):
         raise block_not_found()
     if version not in (None, block["version"]):

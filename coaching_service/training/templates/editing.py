@@ -15,42 +15,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import TemplateFields, WorkoutTemplate
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
-from coaching_service.training.workouts.blocks.owners import BlockStore, ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import WorkItem
-
-
-class _TemplateItems:
-    """Templates in the place of blocks: one with the identifier of the block."""
-
-    async def find_one(self, ctx: Context, _: Filter, block_id: ObjectId) -> StoredBlock | None:
-        """Return the template, or None."""
-        template = await store.find_one(ctx, block_id)
-        return None if template is None else _as_block(template)
-
-    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
-        """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
-        fields: TemplateFields = {"items": list(items)}
-        template = await store.rewrite(ctx, block["_id"], lambda _: fields, block["version"])
-        if template is None:
-            raise version_conflict()
-        return _as_block(template)
-
-    async def push_item(self, ctx: Context, _: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
-        """Append an item to a template; None if there is no such template with room."""
-        template = await store.find_one(ctx, block_id)
-        if template is None or len(template["items"]) >= MAX_ITEMS:
-            return None
-        return await self.set_items(ctx, _as_block(template), [*template["items"], item])
-
-    async def has_item(self, ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
-        """Return whether the template has the item."""
-        template = await store.find_one(ctx, owner["_id"])
-        return template is not None and any(item["_id"] == item_id for item in template["items"])
-
-
-_TEMPLATE_ITEMS: BlockStore = _TemplateItems()
 
 
 @dataclass(frozen=True)
@@ -58,11 +26,6 @@ class TemplatePlan(ScheduleOwner):
     """A template as the owner of one block, which has the identifier of the template and no day."""
 
     template_id: ObjectId
-
-    @property
-    def blocks(self) -> BlockStore:
-        """The collection of templates."""
-        return _TEMPLATE_ITEMS
 
     @property
     def block_filter(self) -> Filter:
@@ -73,6 +36,31 @@ class TemplatePlan(ScheduleOwner):
         """Raise NotFound if the company has no such template."""
         if await store.find_one(ctx, self.template_id) is None:
             raise NotFound("workout template")
+
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
+        """Return the template in the place of a block, or None."""
+        template = await store.find_one(ctx, block_id)
+        return None if template is None else _as_block(template)
+
+    async def has_item(self, ctx: Context, item_id: ObjectId) -> bool:
+        """Return whether the template has the item."""
+        template = await store.find_one(ctx, self.template_id)
+        return template is not None and any(item["_id"] == item_id for item in template["items"])
+
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+        """Append an item to a template; None if there is no such template with room."""
+        block = await self.find_block(ctx, block_id)
+        if block is None or len(block["items"]) >= MAX_ITEMS:
+            return None
+        return await self.set_items(ctx, block, [*block["items"], item])
+
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+        """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
+        fields: TemplateFields = {"items": list(items)}
+        template = await store.rewrite(ctx, block["_id"], lambda _: fields, block["version"])
+        if template is None:
+            raise version_conflict()
+        return _as_block(template)
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Do nothing: nothing depends on a template."""

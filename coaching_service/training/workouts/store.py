@@ -175,11 +175,6 @@ async def find_all(ctx: Context, owner: Filter, day_field: str, *, including: Se
     return await blocks.find(ctx, owner, sort=(day_field, "position", "_id"), including=including)
 
 
-async def find_one(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
-    """Return the owner's block, or None."""
-    return await blocks.find_one(ctx, owner | {"_id": block_id})
-
-
 async def find_date(ctx: Context, owner: Filter, block_id: ObjectId) -> BlockDate | None:
     """Return only the date of the owner's block, or None."""
     return await blocks.find_one(ctx, owner | {"_id": block_id}, ("date",))
@@ -189,12 +184,6 @@ async def find_by_external_id(ctx: Context, owner: Filter, external_id: str) -> 
     """Return the owner's block with this identifier in another system, or None."""
     matching = await blocks.find(ctx, owner | {"externalId": external_id}, limit=1, hint=_BY_EXTERNAL_ID)
     return matching[0] if matching else None
-
-
-async def find_log_texts(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
-    """Return `comment`, `clientTexts` and items of the owner's block with only their `clientTexts`, or None."""
-    fields = ("comment", "clientTexts", "items._id", "items.clientTexts")
-    return await blocks.find_one(ctx, owner | {"_id": block_id}, fields)
 
 
 async def has_block_between(ctx: Context, owner: Filter, first: str, last: str) -> bool:
@@ -288,12 +277,6 @@ def item_fields(items: Sequence[WorkItem]) -> BlockFields:
     return {"items": list(items), "done": summarize_block(items)}
 
 
-async def set_items(ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
-    """Replace the items of a block, and return the block afterwards. Raises Conflict if it has changed since."""
-    [updated] = await set_items_each(ctx, [(block, items)])
-    return updated
-
-
 async def set_items_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Sequence[WorkItem]]]) -> list[StoredBlock]:
     """Replace the items of blocks, and return the blocks afterwards. Raises Conflict if one has changed since."""
     return await set_fields_each(ctx, [(block, item_fields(items)) for block, items in changes])
@@ -368,16 +351,6 @@ async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkI
     push = {"$push": {"items": item}}
     fields = ("version", "date", "createdBy", "items._id")
     return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=fields)
-
-
-async def find_with_item(ctx: Context, owner: Filter, item_id: ObjectId) -> StoredBlock | None:
-    """Return the block of an owner that holds an item, or None."""
-    return await blocks.find_one(ctx, owner | {"items._id": item_id})
-
-
-async def has_item(ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
-    """Return whether any of the owner's blocks has the item."""
-    return await blocks.find_one(ctx, owner | {"items._id": item_id}, ("_id",)) is not None
 
 
 async def shift_dates(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:

@@ -17,7 +17,7 @@ from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.models import Block, BlockFields, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
+from coaching_service.training.workouts.blocks.presentation import present_block
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items._unchanged import match_items
 from coaching_service.training.workouts.items.creation import create_items
@@ -32,9 +32,7 @@ async def change_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, s
     `items` replace the block's, except for equal ones at the same position. Raises NotFound, Conflict if the block has
     changed since `version`, if its items change and something in it is done, or if it is of a check-in.
     """
-    block = await store.find_one(ctx, owner.block_filter, block_id)
-    if block is None:
-        raise block_not_found()
+    block = await owner.get_block(ctx, block_id)
     if sent.get("version") not in (None, block["version"]):
         raise version_conflict()
     details = {name: value for name, value in sent.items() if name not in ("items", "version")}

@@ -12,8 +12,8 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
 from coaching_service.training.workouts.blocks.models import Block, BlockContent, BlockFields, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner, block_not_found
+from coaching_service.training.workouts.blocks.presentation import present_block
 from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import WorkItem
@@ -58,7 +58,8 @@ async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> 
 
     Raises NotFound.
     """
-    block = await store.find_log_texts(ctx, owner.block_filter, block_id)
+    fields = ("comment", "clientTexts", "items._id", "items.clientTexts")
+    block = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, fields)
     if block is None:
         raise block_not_found()
     return {
@@ -82,7 +83,7 @@ async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log:
 
 async def remove_value(ctx: Context, owner: ScheduleOwner, item_id: ObjectId, metric_id: ObjectId) -> None:
     """Remove the value of a metric from the log of an item, if the item still has it, in the caller's transaction."""
-    block = await store.find_with_item(ctx, owner.block_filter, item_id)
+    block = await store.blocks.find_one(ctx, owner.block_filter | {"items._id": item_id})
     if block is None:
         return
     changed: list[WorkItem] = []
@@ -92,4 +93,4 @@ async def remove_value(ctx: Context, owner: ScheduleOwner, item_id: ObjectId, me
             changed.append({**item, "values": values})
         else:
             changed.append(item)
-    await store.set_items(ctx, block, changed)
+    await owner.set_items(ctx, block, changed)

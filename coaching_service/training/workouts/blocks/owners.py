@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -22,25 +23,6 @@ DayField = Literal["date", "day"]
 ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[StoredBlock]]]
 
 
-class BlockStore(Protocol):
-    """Where the blocks of an owner are stored, for the operations on their items; see the functions of store.py."""
-
-    async def find_one(self, ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
-        """Return the owner's block, or None."""
-
-    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
-        """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""
-
-    async def push_item(self, ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
-        """Append a new item to a block; None if there is no such block with room."""
-
-    async def has_item(self, ctx: Context, owner: Filter, item_id: ObjectId) -> bool:
-        """Return whether any of the owner's blocks has the item."""
-
-
-WORKOUT_BLOCKS: BlockStore = store
-
-
 class ScheduleOwner(ABC):
     """What the block operations need to know about the owner of a schedule.
 
@@ -48,11 +30,6 @@ class ScheduleOwner(ABC):
     """
 
     day_field: ClassVar[DayField] = "day"
-
-    @property
-    def blocks(self) -> BlockStore:
-        """Where the blocks are stored."""
-        return WORKOUT_BLOCKS
 
     @property
     @abstractmethod
@@ -75,6 +52,29 @@ class ScheduleOwner(ABC):
         blocks: list[StoredBlock]
         _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
         return blocks
+
+    async def get_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock:
+        """Return a block of the owner, whose access has been checked. Raises NotFound."""
+        if (block := await self.find_block(ctx, block_id)) is None:
+            raise block_not_found()
+        return block
+
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
+        """Return a block of the owner, whose access has been checked, or None."""
+        return await store.blocks.find_one(ctx, self.block_filter | {"_id": block_id})
+
+    async def has_item(self, ctx: Context, item_id: ObjectId) -> bool:
+        """Return whether any of the owner's blocks has an item."""
+        return await store.blocks.find_one(ctx, self.block_filter | {"items._id": item_id}, ("_id",)) is not None
+
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+        """Append a new item to a block of the owner; see `store.push_item`."""
+        return await store.push_item(ctx, self.block_filter, block_id, item)
+
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+        """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""
+        [changed] = await store.set_items_each(ctx, [(block, items)])
+        return changed
 
     @abstractmethod
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
@@ -134,3 +134,8 @@ class ClientCalendar(ScheduleOwner):
         if changed := [item for item in items if item["doneExerciseIds"]]:
             await customers.lock_and_mark_figures(ctx, self.customer_id)
             await ctx.publish(CompletedWorkChanged(self.customer_id, changed, block))
+
+
+def block_not_found() -> NotFound:
+    """Return the error for a block that the owner does not have."""
+    return NotFound("workout block")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import present_identity
 from coaching_service.core.fields import nulls_of
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock, WorkoutBlock
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner, block_not_found
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import load_references
@@ -67,8 +66,3 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
         }
         for block, order in zip(blocks, orders, strict=True)
     ]
-
-
-def block_not_found() -> NotFound:
-    """Return the error for a block that the owner does not have."""
-    return NotFound("workout block")

@@ -32,9 +32,9 @@ from coaching_service.training.workouts.blocks.models import (
     ProgramCopy,
     StoredBlock,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner, block_not_found
 from coaching_service.training.workouts.blocks.plans import plan_of
-from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block, present_blocks
+from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
 from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items import content as items
@@ -93,8 +93,7 @@ async def get_plan(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Bl
 
 async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
     block: StoredBlock | None
-    find_block = owner.blocks.find_one(ctx, owner.block_filter, block_id)
-    _, block = await gather_reads(ctx, owner.require_access(ctx), find_block)
+    _, block = await gather_reads(ctx, owner.require_access(ctx), owner.find_block(ctx, block_id))
     if block is None:
         raise block_not_found()
     return block
@@ -178,9 +177,7 @@ async def store_change(
 
 async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order: int) -> Block:
     """Move a block to the position `order`, from 0, among the blocks of its day; past the end means the end."""
-    block = await store.find_one(ctx, owner.block_filter, block_id)
-    if block is None:
-        raise block_not_found()
+    block = await owner.get_block(ctx, block_id)
     of_day = await store.find_days(ctx, owner.block_filter, owner.day_field, {"$eq": block[owner.day_field]})
     others = [each for each in of_day if each["_id"] != block_id]
     moved = next(each for each in of_day if each["_id"] == block_id)
@@ -197,7 +194,7 @@ async def _reorder(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, order
 async def _read_version(
     ctx: Context, owner: ScheduleOwner, block_id: ObjectId, version: int | None
 ) -> StoredBlock | None:
-    block = await store.find_one(ctx, owner.block_filter, block_id)
+    block = await owner.find_block(ctx, block_id)
     if block is not None and version not in (None, block["version"]):
         raise version_conflict()
     return block

@@ -17,7 +17,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import block_not_found, present_block
+from coaching_service.training.workouts.blocks.presentation import present_block
 from coaching_service.training.workouts.blocks.service import fix_load_unit, publish_rescheduled_items
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import references
@@ -57,12 +57,9 @@ async def _append(
     resolved, linked = await references.resolve(ctx, details)
     item = items.create_item(resolved)
     await fix_load_unit(ctx, [item], owner)
-    block = await owner.blocks.push_item(ctx, owner.block_filter, block_id, item)
+    block = await owner.push_item(ctx, block_id, item)
     if block is None:
-        existing = await owner.blocks.find_one(ctx, owner.block_filter, block_id)
-        if existing is None:
-            raise block_not_found()
-        _require_regular(existing)
+        _require_regular(await owner.get_block(ctx, block_id))
         raise _block_is_full()
     exercises.count_uses(ctx, items.exercise_ids([item]))
     is_planned = item["type"] in WORKOUT_TYPES and block.get("createdBy") is None
@@ -86,7 +83,7 @@ async def update_item(
     Forbidden, and Conflict if the block has changed since `version`.
     """
     await owner.require_access(ctx)
-    block = await _read_block(ctx, owner, block_id)
+    block = await owner.get_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
     change = cast("ItemChange", deferred.as_type(item["type"]))
     if change.get("version") not in (None, block["version"]):
@@ -99,7 +96,7 @@ async def update_item(
     known = await references.load_exercises(ctx, [changed])
     if changed is not item:
         changed = items.with_load_types(changed, known)
-        block = await owner.blocks.set_items(ctx, block, _replace(block, changed))
+        block = await owner.set_items(ctx, block, _replace(block, changed))
         await owner.after_completed_work_change(ctx, [item, changed])
         if changed["type"] == "REMINDER":  # the time at which it is sent
             await owner.after_schedule_change(ctx)
@@ -110,9 +107,9 @@ async def update_item(
 async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
     """Remove an item from a block. Raises NotFound, Forbidden."""
     await owner.authorize_and_lock(ctx)
-    block = await _read_block(ctx, owner, block_id)
+    block = await owner.get_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
-    await owner.blocks.set_items(ctx, block, _without(block, item))
+    await owner.set_items(ctx, block, _without(block, item))
     await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, [item])
 
@@ -134,9 +131,9 @@ async def move_item(
     await owner.require_access(ctx)
     if source is None or target is None:
         raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
-    block = await _read_block(ctx, owner, source["wblockId"])
+    block = await owner.get_block(ctx, source["wblockId"])
     item = await _find_in_source(ctx, owner, block, source["witemId"])
-    target_block = block if target["wblockId"] == block["_id"] else await _read_block(ctx, owner, target["wblockId"])
+    target_block = block if target["wblockId"] == block["_id"] else await owner.get_block(ctx, target["wblockId"])
     if version not in (None, target_block["version"]):
         raise version_conflict()
     if target_block is not block:
@@ -145,11 +142,11 @@ async def move_item(
     if len(others) >= items.MAX_ITEMS:
         raise _block_is_full()
     if target_block is not block:
-        await owner.blocks.set_items(ctx, block, _without(block, item))
+        await owner.set_items(ctx, block, _without(block, item))
         if target_block.get("source") is None:  # only imported sessions have exercises without planned sets
             item = items.with_planned_sets(item)
     index = target["index"]
-    target_block = await owner.blocks.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
+    target_block = await owner.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
     if target_block["_id"] != block["_id"]:
         await owner.after_schedule_change(ctx)
     await owner.after_completed_work_change(ctx, [item])
@@ -162,7 +159,7 @@ async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock
     for item in block["items"]:
         if item["_id"] == item_id:
             return item
-    if await owner.blocks.has_item(ctx, owner.block_filter, item_id):
+    if await owner.has_item(ctx, item_id):
         raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
     raise NotFound("workout item")
 
@@ -180,7 +177,7 @@ async def log_item(
     `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
     has changed since the log's `version`.
     """
-    block = await _read_block(ctx, owner, block_id)
+    block = await owner.get_block(ctx, block_id)
     item = block["items"][items.find_index(block["items"], item_id)]
     log = validate_log(item)
     if log.get("version") not in (None, block["version"]):
@@ -189,14 +186,14 @@ async def log_item(
     known = await references.load_exercises(ctx, [logged])
     logged = items.with_load_types(logged, known)
     await fix_load_unit(ctx, [logged], owner)
-    block = await owner.blocks.set_items(ctx, block, _replace(block, logged))
+    block = await owner.set_items(ctx, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
     return block, item, known
 
 
 async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
     """Return an item of an owner whose access has been checked. Raises NotFound."""
-    return await present_item(ctx, await _read_block(ctx, owner, block_id), item_id)
+    return await present_item(ctx, await owner.get_block(ctx, block_id), item_id)
 
 
 async def present_item(
@@ -207,12 +204,6 @@ async def present_item(
     item = block["items"][order]
     linked = await references.load_references(ctx, [item], block["customerId"], known)
     return items.present_item(item, order, block["version"], linked, ctx.caller)
-
-
-async def _read_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> StoredBlock:
-    if (block := await owner.blocks.find_one(ctx, owner.block_filter, block_id)) is None:
-        raise block_not_found()
-    return block
 
 
 def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
