@@ -33,8 +33,8 @@ from coaching_service.people.account.load_units import Conversion, convert_store
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import load_conversion as records
 from coaching_service.training.programs import service as programs
-from coaching_service.training.templates import load_conversion as templates
-from coaching_service.training.training_maxes import load_conversion as training_maxes
+from coaching_service.training.templates import service as templates
+from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
 
 CONVERT = "convert_load_unit"

@@ -8,8 +8,8 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.events import LoadUnitChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import load_conversion as records
-from coaching_service.training.templates import load_conversion as templates
-from coaching_service.training.training_maxes import load_conversion as training_maxes
+from coaching_service.training.templates import service as templates
+from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
 
 

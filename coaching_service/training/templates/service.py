@@ -7,12 +7,14 @@ from datetime import datetime
 from typing import cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.core.text import normalize
+from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.models import OnConflict
 from coaching_service.training.templates import store
@@ -26,6 +28,7 @@ from coaching_service.training.templates.models import (
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.load_conversion import convert_items
 from coaching_service.training.workouts.blocks.models import Block, BlockPlan
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.plans import plan_of
@@ -78,7 +81,7 @@ async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
 
 async def delete(ctx: Context, template_id: ObjectId) -> None:
     """Delete a template; blocks that were created from it remain. Raises NotFound."""
-    if not await store.delete(ctx, template_id):
+    if await store.templates.delete(ctx, {"_id": template_id}) is None:
         raise NotFound("workout template")
 
 
@@ -152,3 +155,33 @@ async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[W
         {**template, "items": items.present_items(template["items"], template["version"], references, ctx.caller)}
         for template in templates
     ]
+
+
+# --- a change of the unit of loads ------------------------------------------------------------------------------------
+
+
+async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers of templates after `last`, ascending."""
+    where = {"_id": {"$gt": last}} if last is not None else {}
+    by_id = store.templates.index_name("_id")
+    listed = await store.templates.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=by_id)
+    return [template["_id"] for template in listed]
+
+
+async def convert_template(ctx: Context, template_id: ObjectId, conversion: Conversion) -> LoadCount:
+    """Convert the loads of a template, in the caller's transaction."""
+    template = await store.find_one(ctx, template_id)
+    if template is None:
+        return LoadCount()
+    converted, loads = convert_items(template["items"], conversion.convert)
+    if loads and conversion.is_stored:  # a change, but not one of the history
+        change = {"$set": {"items": converted, "updatedAt": now()}, "$inc": {"version": 1}}
+        await store.templates.set_derived(ctx, {"_id": template_id}, change)
+    return LoadCount(1 if loads else 0, loads)
+
+
+async def has_loads(ctx: Context) -> bool:
+    """Return whether a load is planned in any template."""
+    sets = ("exerciseSets", "circuitExercises.sets")
+    where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}
+    return await store.templates.find_one(ctx, where, ("_id",)) is not None

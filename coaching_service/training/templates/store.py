@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
@@ -17,7 +17,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.training.templates.models import TemplateContent, TemplateFields, TemplateName, WorkoutTemplate
-from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
 
@@ -44,7 +43,6 @@ templates = Documents[WorkoutTemplate](
         complete=lambda template: {**complete_items(template), **_search_fields(template)},
     ),
 )
-_SETS = ("exerciseSets", "circuitExercises.sets")
 _BY_UPDATE = templates.index_name(UPDATED)
 _BY_NAME, _BY_SUFFIX = templates.index_name("sortName", "_id"), templates.index_name("suf")
 
@@ -116,29 +114,6 @@ async def rewrite(
         return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
     return await templates.rewrite(ctx, {"_id": template_id}, mutate, version=version)
-
-
-async def list_after(ctx: Context, last: ObjectId | None, limit: int) -> list[WorkoutTemplate]:
-    """Return the next templates after `last`, by identifier."""
-    where = {"_id": {"$gt": last}} if last is not None else {}
-    return await templates.find(ctx, where, sort=("_id",), limit=limit, hint=templates.index_name("_id"))
-
-
-async def set_converted_items(ctx: Context, template_id: ObjectId, items: Sequence[WorkItem]) -> None:
-    """Replace the items of a template whose loads have been converted: a change, but not one of the history."""
-    change = {"$set": {"items": list(items), "updatedAt": now()}, "$inc": {"version": 1}}
-    await templates.set_derived(ctx, {"_id": template_id}, change)
-
-
-async def has_loads(ctx: Context) -> bool:
-    """Return whether a load is planned in any template."""
-    where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in _SETS]}
-    return await templates.find_one(ctx, where, ("_id",)) is not None
-
-
-async def delete(ctx: Context, template_id: ObjectId) -> bool:
-    """Delete a template. Returns whether it existed."""
-    return await templates.delete(ctx, {"_id": template_id}) is not None
 
 
 def _search_fields(template: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, TypedDict
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Description, Part
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Number
 
@@ -56,7 +56,3 @@ class NewTrainingMax(TypedDict):
             },
         ),
     ]
-
-
-# The client who has a training maximum.
-TrainingMaxOwner: TypeAlias = Part[StoredTrainingMax, Literal["_id", "customerId"]]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
+from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import store
 from coaching_service.training.training_maxes.models import StoredTrainingMax, TrainingMax
@@ -19,7 +22,9 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[Train
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.list_set(ctx, customer_id))
+    where = {"customerId": customer_id, "source": store.SET, "value": {"$ne": None}}
+    find_maxes = store.training_maxes.find(ctx, where, sort=("exerciseId",))
+    _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), find_maxes)
     return [_present(stored) for stored in maxes]
 
 
@@ -37,7 +42,8 @@ async def set_training_max(
     if value is not None:
         await account.lock_load_unit(ctx)
         await customers.lock_and_mark_figures(ctx, customer_id)
-    return _present(await store.set_value(ctx, customer_id, exercise_id, value))
+    where = store.key(customer_id, exercise_id, store.SET)
+    return _present(await store.training_maxes.upsert(ctx, where, {"value": value}))
 
 
 async def get_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
@@ -55,10 +61,35 @@ async def get_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[
 
 
 load_reference_loads = store.get_reference_loads
-
-
 set_estimates = store.set_estimates
 
 
 def _present(stored: StoredTrainingMax) -> TrainingMax:
     return {"exerciseId": stored["exerciseId"], "value": stored["value"], "updatedAt": stored["updatedAt"]}
+
+
+async def convert_client(
+    ctx: Context, customer_id: ObjectId, conversion: Conversion, estimates: Mapping[ObjectId, float]
+) -> LoadCount:
+    """Convert the training maximums of a client, who is locked, to another unit, in the caller's transaction.
+
+    `estimates` are those that follow from the converted records, by exercise; others are converted too.
+    """
+    writes: list[tuple[Filter, Document | list[Document]]] = []
+    at = now()
+    for stored in await store.training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}}):
+        value = conversion.convert(cast("float", stored["value"]))
+        if stored["source"] == "records":
+            value = estimates.get(stored["exerciseId"], value)
+        change = {"$set": {"value": value, "updatedAt": at}, "$inc": {"version": 1}}  # not one of the history
+        writes.append(({"_id": stored["_id"]}, change))
+    if conversion.is_stored:
+        await store.training_maxes.set_derived_each(ctx, writes)
+    return LoadCount(len(writes), len(writes))
+
+
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
+    """Return the client of a training maximum with a load, but none of the clients `without`; None if there is none."""
+    where: Filter = {"value": {"$type": "number"}, "customerId": {"$nin": list(without)}}
+    found = await store.training_maxes.find_one(ctx, where, ("customerId",))
+    return None if found is None else (found["customerId"],)

@@ -5,12 +5,12 @@ Both are in one collection, so that a plan is resolved with one query, also insi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
@@ -18,10 +18,9 @@ from coaching_service.training.training_maxes.models import (
     MaxSource,
     ReferenceLoads,
     StoredTrainingMax,
-    TrainingMaxOwner,
 )
 
-_SET: MaxSource = "coach"
+SET: MaxSource = "coach"
 _ESTIMATED: MaxSource = "records"
 
 
@@ -39,19 +38,6 @@ training_maxes = Documents[StoredTrainingMax](
 )
 
 
-async def list_set(ctx: Context, customer_id: ObjectId) -> list[StoredTrainingMax]:
-    """Return the training maximums of a client that are not removed, by exercise."""
-    where = {"customerId": customer_id, "source": _SET, "value": {"$ne": None}}
-    return await training_maxes.find(ctx, where, sort=("exerciseId",))
-
-
-async def set_value(
-    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, value: float | None
-) -> StoredTrainingMax:
-    """Store the training maximum of an exercise and return it."""
-    return await training_maxes.upsert(ctx, _key(customer_id, exercise_id, _SET), {"value": value})
-
-
 async def get_reference_loads(
     ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
 ) -> dict[ObjectId, ReferenceLoads]:
@@ -63,31 +49,8 @@ async def get_reference_loads(
     loads: dict[ObjectId, ReferenceLoads] = {}
     for stored in await training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
         of_exercise = loads.setdefault(stored["exerciseId"], {"trainingMax": None, "estimatedOneRepMax": None})
-        of_exercise["trainingMax" if stored["source"] == _SET else "estimatedOneRepMax"] = stored["value"]
+        of_exercise["trainingMax" if stored["source"] == SET else "estimatedOneRepMax"] = stored["value"]
     return loads
-
-
-async def list_all(ctx: Context, customer_id: ObjectId) -> list[StoredTrainingMax]:
-    """Return the training maximums and estimates of a client that have a value."""
-    return await training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}})
-
-
-async def set_converted(ctx: Context, values: Mapping[ObjectId, float]) -> None:
-    """Store values that have been converted, by identifier: a change, but not one of the history."""
-    time_of_change = now()
-    await training_maxes.set_derived_each(
-        ctx,
-        [
-            ({"_id": each}, {"$set": {"value": value, "updatedAt": time_of_change}, "$inc": {"version": 1}})
-            for each, value in values.items()
-        ],
-    )
-
-
-async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> TrainingMaxOwner | None:
-    """Return the `customerId` of a training maximum or estimate, but not of the clients `without`; else None."""
-    where: Filter = {"value": {"$type": "number"}, "customerId": {"$nin": list(without)}}
-    return await training_maxes.find_one(ctx, where, ("customerId",))
 
 
 async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
@@ -97,12 +60,13 @@ async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[
         where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": _ESTIMATED}
         await training_maxes.delete_many(ctx, where)
     stored = [
-        {**_key(customer_id, exercise_id, _ESTIMATED), "value": value}
+        {**key(customer_id, exercise_id, _ESTIMATED), "value": value}
         for exercise_id, value in estimates.items()
         if value is not None
     ]
     await training_maxes.upsert_many(ctx, ("customerId", "exerciseId", "source"), stored)
 
 
-def _key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filter:
+def key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filter:
+    """Return the condition of the load of an exercise of a client from a source."""
     return {"customerId": customer_id, "exerciseId": exercise_id, "source": source}

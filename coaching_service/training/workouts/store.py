@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
 from coaching_service.core.database.portable import TRAINING, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import ExternalIdTaken
@@ -21,8 +21,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.training.workouts.blocks.models import (
     BlockContent,
-    BlockCustomer,
-    BlockDate,
     BlockFields,
     DayBlock,
     StoredBlock,
@@ -31,7 +29,6 @@ from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
 from coaching_service.training.workouts.items.totals import summarize_block
-from coaching_service.training.workouts.reports.models import ProgramDays
 
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "workout.created",
@@ -83,11 +80,6 @@ _BY_EXTERNAL_ID = blocks.index_name("externalId")
 _BY_UPDATE = blocks.index_name("customerId", UPDATED)
 
 
-def _time_position() -> int:
-    """Return the position of a block created now (microseconds): after those created earlier."""
-    return time.time_ns() // 1_000
-
-
 async def find_between(
     ctx: Context,
     owner: Filter,
@@ -114,13 +106,6 @@ async def find_between(
     return await blocks.find_and_add(ctx, condition, added, sort=sort, hint=hint)
 
 
-async def find_orders(ctx: Context, owner: Filter, day_field: str, days: Sequence[Any]) -> dict[ObjectId, int]:
-    """Return the positions of the owner's blocks of some days among the blocks of their day, from 0."""
-    sort = (day_field, "position", "_id")
-    of_days = await blocks.find(ctx, owner | {day_field: {"$in": list(days)}}, sort=sort, fields=(day_field,))
-    return orders_within_days((block["_id"], cast("Any", block)[day_field]) for block in of_days)
-
-
 def orders_within_days(places: Iterable[tuple[ObjectId, str | int | None]]) -> dict[ObjectId, int]:
     """Return the position of each block among the blocks of its day, from 0; `places` are blocks with their days."""
     counts: Counter[str | int | None] = Counter()
@@ -129,32 +114,6 @@ def orders_within_days(places: Iterable[tuple[ObjectId, str | int | None]]) -> d
         orders[block_id] = counts[day]
         counts[day] += 1
     return orders
-
-
-async def find_first_between(
-    ctx: Context, owner: Filter, day_field: str, first: str | int, last: str | int, limit: int
-) -> list[StoredBlock]:
-    """Return at most `limit` of the owner's blocks whose `day_field` is from `first` to `last`, in order.
-
-    Blocks of recurring check-ins are left out.
-    """
-    condition = owner | {day_field: {"$gte": first, "$lte": last}, "checkInId": None}
-    return await blocks.find(ctx, condition, sort=(day_field, "position", "_id"), limit=limit)
-
-
-async def find_with_exercise(
-    ctx: Context,
-    owner: Filter,
-    day_field: str,
-    exercise_id: ObjectId,
-    days: tuple[str | int, str | int | None],
-    limit: int,
-) -> list[StoredBlock]:
-    """Return at most `limit` of the owner's blocks with an exercise, from one day to another (None: no end), by day."""
-    first, last = days
-    period = {"$gte": first} | ({} if last is None else {"$lte": last})
-    condition = owner | {"items.exerciseIds": exercise_id, day_field: period}
-    return await blocks.find(ctx, condition, sort=(day_field, "_id"), limit=limit)
 
 
 async def find_days(
@@ -170,37 +129,10 @@ async def find_days(
     )
 
 
-async def find_all(ctx: Context, owner: Filter, day_field: str, *, including: Sequence[str] = ()) -> list[StoredBlock]:
-    """Return every block of the owner, in order, with the private fields `including`."""
-    return await blocks.find(ctx, owner, sort=(day_field, "position", "_id"), including=including)
-
-
-async def find_date(ctx: Context, owner: Filter, block_id: ObjectId) -> BlockDate | None:
-    """Return only the date of the owner's block, or None."""
-    return await blocks.find_one(ctx, owner | {"_id": block_id}, ("date",))
-
-
 async def find_by_external_id(ctx: Context, owner: Filter, external_id: str) -> StoredBlock | None:
     """Return the owner's block with this identifier in another system, or None."""
     matching = await blocks.find(ctx, owner | {"externalId": external_id}, limit=1, hint=_BY_EXTERNAL_ID)
     return matching[0] if matching else None
-
-
-async def has_block_between(ctx: Context, owner: Filter, first: str, last: str) -> bool:
-    """Return whether the owner has a block from the date `first` to `last`."""
-    condition = owner | {"date": {"$gte": first, "$lte": last}}
-    return bool(await blocks.find(ctx, condition, limit=1, fields=("_id",)))
-
-
-async def find_ids_of_day(ctx: Context, owner: Filter, day_field: str, day: str | int) -> list[ObjectId]:
-    """Return the identifiers of the owner's blocks of one day, in order."""
-    of_day = await blocks.find(ctx, owner | {day_field: day}, sort=("position", "_id"), fields=("_id",))
-    return [block["_id"] for block in of_day]
-
-
-async def is_on_day(ctx: Context, owner: Filter, day_field: str, day: str | int, block_id: ObjectId) -> bool:
-    """Return whether the owner's block is on a day."""
-    return await blocks.find_one(ctx, owner | {"_id": block_id, day_field: day}, ("_id",)) is not None
 
 
 async def find_last_date(ctx: Context, owner: Filter) -> str | None:
@@ -219,7 +151,7 @@ async def next_position(ctx: Context, owner: Filter, day_field: str, day: str | 
     """Return the position after every block of the owner's day, even if the clocks of two processes differ."""
     position = {"$project": {"position": 1}}
     last = await blocks.aggregate(ctx, owner | {day_field: day}, {"$sort": {"position": -1}}, {"$limit": 1}, position)
-    return max(_time_position(), last[0]["position"] + 1) if last else _time_position()
+    return next_positions(1, last[0]["position"] if last else 0)[0]
 
 
 async def create_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after: int = 0) -> list[StoredBlock]:
@@ -240,8 +172,8 @@ async def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list
 
 
 def next_positions(count: int, after: int) -> list[int]:
-    """Return the positions of blocks that follow those at the position `after`, in order."""
-    first = max(_time_position(), after + 1)
+    """Return the positions of blocks that are created now, in order: after the position `after`, and older ones."""
+    first = max(time.time_ns() // 1_000, after + 1)  # microseconds
     return list(range(first, first + count))
 
 
@@ -267,11 +199,6 @@ async def update(
     return await blocks.update(ctx, owner | {"_id": block_id}, change, version=version)
 
 
-async def summarize_again(ctx: Context, block: StoredBlock) -> None:
-    """Store again what is done in a block, which is derived from its items."""
-    await blocks.set_derived(ctx, {"_id": block["_id"]}, {"$set": {"done": summarize_block(block["items"])}})
-
-
 def item_fields(items: Sequence[WorkItem]) -> BlockFields:
     """Return the fields to set in place of the items of a block."""
     return {"items": list(items), "done": summarize_block(items)}
@@ -288,57 +215,6 @@ async def set_fields_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Blo
     Blocks are read with the private fields among those to set.
     """
     return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, changes)]
-
-
-async def set_converted_items(ctx: Context, changes: Sequence[tuple[ObjectId, BlockFields]]) -> None:
-    """Set fields of blocks whose loads have been converted: a change, but not one of the history."""
-    time_of_change = now()
-    await blocks.set_derived_each(
-        ctx,
-        [
-            ({"_id": block_id}, {"$set": {**fields, "updatedAt": time_of_change}, "$inc": {"version": 1}})
-            for block_id, fields in changes
-        ],
-    )
-
-
-async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> BlockCustomer | None:
-    """Return the `customerId` of a workout of the company with a load, but not of the clients `without`; else None."""
-    sets = ("exerciseSets", "circuitExercises.sets", "customerSets")
-    where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}
-    return await blocks.find_one(ctx, where | {"customerId": {"$nin": list(without)}}, ("customerId",))
-
-
-async def delete_each(ctx: Context, owner: Filter, ids: Sequence[ObjectId]) -> None:
-    """Delete blocks by their identifiers."""
-    if ids:
-        await blocks.delete_many(ctx, owner | {"_id": {"$in": list(ids)}})
-
-
-async def delete(ctx: Context, owner: Filter, block_id: ObjectId) -> StoredBlock | None:
-    """Delete a block. Returns it, or None if there was no such block."""
-    return await blocks.delete(ctx, owner | {"_id": block_id})
-
-
-async def delete_all(ctx: Context, owner: Filter) -> None:
-    """Delete every block of the owner."""
-    await blocks.delete_many(ctx, owner)
-
-
-async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> list[ProgramDays]:
-    """Return on how many days each program has a workout."""
-    condition = {
-        "programId": {"$in": list(program_ids)},
-        "customerId": None,
-        "isRest": False,
-        "items.type": {"$in": [*WORKOUT_TYPES]},
-    }
-    return await blocks.aggregate(
-        ctx,
-        condition,
-        {"$group": {"_id": {"program": "$programId", "day": "$day"}}},
-        {"$group": {"_id": "$_id.program", "days": {"$sum": 1}}},
-    )
 
 
 async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:

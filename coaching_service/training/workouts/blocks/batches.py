@@ -55,14 +55,17 @@ async def read_between(ctx: Context, owner: ScheduleOwner, first: Day, last: Day
 
     Blocks of recurring check-ins are left out.
     """
-    return await store.find_first_between(ctx, owner.block_filter, owner.day_field, first, last, limit)
+    where = owner.block_filter | {owner.day_field: {"$gte": first, "$lte": last}, "checkInId": None}
+    return await store.blocks.find(ctx, where, sort=(owner.day_field, "position", "_id"), limit=limit)
 
 
 async def read_with_exercise(
     ctx: Context, owner: ScheduleOwner, exercise_id: ObjectId, first: Day, last: Day | None, limit: int
 ) -> list[StoredBlock]:
     """Return at most `limit` blocks with an exercise from `first` on, in order of day; `last` None for no end."""
-    return await store.find_with_exercise(ctx, owner.block_filter, owner.day_field, exercise_id, (first, last), limit)
+    days = {"$gte": first} | ({} if last is None else {"$lte": last})
+    where = owner.block_filter | {"items.exerciseIds": exercise_id, owner.day_field: days}
+    return await store.blocks.find(ctx, where, sort=(owner.day_field, "_id"), limit=limit)
 
 
 async def read_days(ctx: Context, owner: ScheduleOwner, days: Filter, limit: int = 0) -> list[DayBlock]:
@@ -175,7 +178,8 @@ async def write(
         *(new["items"] for _, new in batch.rewritten),
     ]
     await fix_load_unit(ctx, [item for block_items in written for item in block_items], owner)
-    await store.delete_each(ctx, owner.block_filter, batch.removed)
+    if batch.removed:
+        await store.blocks.delete_many(ctx, owner.block_filter | {"_id": {"$in": list(batch.removed)}})
     after = max((day["position"] for day in days), default=0)
     moved = store.next_positions(len(batch.rewritten), after)
     rewritten: list[tuple[StoredBlock, BlockFields]] = [

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import (
     Conversion,
@@ -16,7 +17,6 @@ from coaching_service.people.account.load_units import (
     convert_stored_load,
 )
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.models import BlockFields
 from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import derive_fields
@@ -112,19 +112,21 @@ async def convert_program(ctx: Context, program_id: ObjectId, conversion: Conver
 
 
 async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, conversion: Conversion) -> LoadCount:
-    changed: list[tuple[ObjectId, BlockFields]] = []
-    total = 0
-    for block in await store.find_all(ctx, owner, day_field, including=("programCopy", "shiftedDays")):
+    writes: list[tuple[Filter, Document | list[Document]]] = []
+    total, at = 0, now()
+    in_order = (day_field, "position", "_id")
+    for block in await store.blocks.find(ctx, owner, sort=in_order, including=("programCopy", "shiftedDays")):
         items, loads = convert_items(block["items"], conversion.convert)
         if loads:
             fields = store.item_fields(items)
             if block.get("programCopy") and block["programCopy"] == summarize_copy(block):
                 fields["programCopy"] = summarize_copy({**block, "items": items})
-            changed.append((block["_id"], fields))
+            change = {"$set": {**fields, "updatedAt": at}, "$inc": {"version": 1}}  # that is not one of the history
+            writes.append(({"_id": block["_id"]}, change))
             total += loads
     if conversion.is_stored:
-        await store.set_converted_items(ctx, changed)
-    return LoadCount(len(changed), total)
+        await store.blocks.set_derived_each(ctx, writes)
+    return LoadCount(len(writes), total)
 
 
 async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
@@ -132,5 +134,7 @@ async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[Obj
 
     The client is None for a workout of a program.
     """
-    stored = await store.find_with_load(ctx, without)
-    return None if stored is None else (stored["customerId"],)
+    sets = ("exerciseSets", "circuitExercises.sets", "customerSets")
+    where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}
+    found = await store.blocks.find_one(ctx, where | {"customerId": {"$nin": list(without)}}, ("customerId",))
+    return None if found is None else (found["customerId"],)

@@ -361,14 +361,6 @@ def _block_list() -> fields.List[Any]:
     return fields.List(fields.Nested(output_of(WorkoutBlock, IdentityResult)))
 
 
-# The client who has a block, if any.
-BlockCustomer: TypeAlias = Part[StoredBlock, Literal["_id", "customerId"]]
-
-
-# The date of a block, if it has one.
-BlockDate: TypeAlias = Part[StoredBlock, Literal["_id", "date"]]
-
-
 # A block with logged sets as it is compared with a session to import.
 KnownSession: TypeAlias = Part[StoredBlock, Literal["_id", "date", "name", "startTime", "fingerprint", "items"]]
 # An imported session as its undo reads it.

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.external_identity import present_identity
 from coaching_service.core.fields import nulls_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock, WorkoutBlock
@@ -45,8 +46,11 @@ async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock |
     """Return a stored block as it is read. Raises NotFound if it is None."""
     if block is None:
         raise block_not_found()
-    day = block[owner.day_field]
-    siblings = await store.find_ids_of_day(ctx, owner.block_filter, owner.day_field, day) if day is not None else []
+    siblings: list[ObjectId] = []
+    if (day := block[owner.day_field]) is not None:
+        where = owner.block_filter | {owner.day_field: day}
+        of_day = await store.blocks.find(ctx, where, sort=("position", "_id"), fields=("_id",))
+        siblings = [each["_id"] for each in of_day]
     order = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
     return (await present_blocks(ctx, [block], [order]))[0]
 

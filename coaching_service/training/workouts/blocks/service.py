@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import PipelineStage
+from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field
@@ -40,6 +40,7 @@ from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.input_models import ItemChange
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.reports._query_parts import HAS_WORKOUT_ITEM
 
 
 @on_worker_thread
@@ -75,7 +76,10 @@ async def list_blocks(
         orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in blocks)
     else:
         days = list({block[owner.day_field] for block in blocks})
-        orders = await store.find_orders(ctx, owner.block_filter, owner.day_field, days) if days else {}
+        in_order = (owner.day_field, "position", "_id")
+        where = owner.block_filter | {owner.day_field: {"$in": days}}
+        of_days = await store.blocks.find(ctx, where, sort=in_order, fields=(owner.day_field,)) if days else []
+        orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in of_days)
     # A block that has just been deleted or moved has none.
     return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
 
@@ -115,7 +119,7 @@ async def create_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[Bloc
 
 async def get_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
     """Return the date of a block of an owner whose access has been checked; None without one. Raises NotFound."""
-    block = await store.find_date(ctx, owner.block_filter, block_id)
+    block = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, ("date",))
     if block is None:
         raise block_not_found()
     return block["date"]
@@ -123,13 +127,13 @@ async def get_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> st
 
 async def list_stored_blocks(ctx: Context, owner: ScheduleOwner) -> list[StoredBlock]:
     """Return every block of an owner whose access has been checked, as stored, in order."""
-    return await store.find_all(ctx, owner.block_filter, owner.day_field)
+    return await store.blocks.find(ctx, owner.block_filter, sort=(owner.day_field, "position", "_id"))
 
 
 async def has_program_block(ctx: Context, customer_id: ObjectId, program_id: ObjectId, first: str, last: str) -> bool:
     """Return whether a client whose access has been checked has a block of a program from `first` to `last`."""
-    owner_filter = {"programId": program_id, "customerId": customer_id}
-    return await store.has_block_between(ctx, owner_filter, first, last)
+    where: Filter = {"programId": program_id, "customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+    return bool(await store.blocks.find(ctx, where, limit=1, fields=("_id",)))
 
 
 @transactional
@@ -143,8 +147,10 @@ async def update(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, change:
     await owner.require_access(ctx)
     sent = {name: value for name, value in change.items() if name not in ("order", "version")}
     day = change.get(owner.day_field)
-    if day is not None and await store.is_on_day(ctx, owner.block_filter, owner.day_field, day, block_id):
-        del sent[owner.day_field]
+    if day is not None:
+        where = owner.block_filter | {"_id": block_id, owner.day_field: day}
+        if await store.blocks.find_one(ctx, where, ("_id",)) is not None:
+            del sent[owner.day_field]
     fields = cast("BlockFields", stored_fields(sent))
     version = change.get("version")
     if fields:
@@ -211,7 +217,7 @@ async def publish_rescheduled_items(ctx: Context, block: StoredBlock, moved: Seq
 async def delete(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None:
     """Delete a block with its items. Raises NotFound, Forbidden."""
     await owner.require_access(ctx)
-    block = await store.delete(ctx, owner.block_filter, block_id)
+    block = await store.blocks.delete(ctx, owner.block_filter | {"_id": block_id})
     if block is None:
         raise block_not_found()
     await owner.after_schedule_change(ctx)
@@ -220,14 +226,17 @@ async def delete(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> None
 
 async def delete_all(ctx: Context, owner: ScheduleOwner) -> None:
     """Delete every block of an owner whose access has been checked."""
-    await store.delete_all(ctx, owner.block_filter)
+    await store.blocks.delete_many(ctx, owner.block_filter)
 
 
 async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectId]) -> dict[ObjectId, int]:
     """Return on how many days each program has a workout; 0 is left out."""
     if not program_ids:
         return {}
-    return {program["_id"]: program["days"] for program in await store.count_program_workout_days(ctx, program_ids)}
+    where = {"programId": {"$in": list(program_ids)}, "customerId": None, "isRest": False} | HAS_WORKOUT_ITEM
+    days = {"$group": {"_id": {"program": "$programId", "day": "$day"}}}
+    counts = {"$group": {"_id": "$_id.program", "days": {"$sum": 1}}}
+    return {program["_id"]: program["days"] for program in await store.blocks.aggregate(ctx, where, days, counts)}
 
 
 @transactional

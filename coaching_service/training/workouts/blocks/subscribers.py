@@ -13,6 +13,7 @@ from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.totals import summarize_block
 
 
 async def follow_restored_workouts(ctx: Context, event: DocumentsRestored) -> None:
@@ -20,7 +21,9 @@ async def follow_restored_workouts(ctx: Context, event: DocumentsRestored) -> No
     restored = event.of_kind("workout")
     for document in restored:
         if document.after is not None:
-            await store.summarize_again(ctx, cast("StoredBlock", document.after))
+            block = cast("StoredBlock", document.after)
+            done = {"$set": {"done": summarize_block(block["items"])}}  # it is derived from the items
+            await store.blocks.set_derived(ctx, {"_id": block["_id"]}, done)
     for customer_id in dict.fromkeys(_customer_of(document) for document in restored):
         if customer_id is not None:
             of_client = [document for document in restored if _customer_of(document) == customer_id]

@@ -172,10 +172,3 @@ class AssignedBlocks(TypedDict):
     completedBlocks: int
     firstDate: str
     lastDate: str
-
-
-class ProgramDays(TypedDict):
-    """On how many days a program (`_id`) has a workout."""
-
-    _id: ObjectId
-    days: int
