@@ -17,7 +17,7 @@ from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_files import UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.survey import Survey, survey
-from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.planned import write_planned
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.transfer import import_file

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from coaching_service.training.workout_text.done_sets import read_done_sets
+from coaching_service.training.set_text.done import read_done_sets
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
 

@@ -18,11 +18,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.schedule import _calendar_programs
 from coaching_service.training.schedule import service as schedule_service
 from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workout_text.reading import read_texts
+from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workout_text.tool_schemas import WorkoutDay
 from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -173,7 +172,7 @@ async def copy_week(source: Source) -> None:
 
 async def assign_program_from_calendar(source: Source) -> None:
     ctx, customer_id = source.coach.ctx, ObjectId(source.customer["_id"])
-    program = await _calendar_programs.create_program(ctx, customer_id, MONDAY, SUNDAY, "Legs")
+    program = await schedule_service.create_program(ctx, customer_id, MONDAY, SUNDAY, "Legs")
     await assignments.assign(ctx, program["_id"], customer_id, TARGET)
 
 

@@ -12,8 +12,7 @@ from marshmallow import Schema
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.set_text.done import parse_done, write_done
-from coaching_service.training.set_text.planned import parse_planned
-from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.planned import parse_planned, write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import parse_items, split_note
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet

@@ -34,7 +34,7 @@ from coaching_service.integrations.history_files.tables import (
     text_of,
 )
 from coaching_service.integrations.history_files.values import is_made_date
-from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet
 
 Column = Literal["week", "day", "exercise", "superset", "notes"] | PlanField

@@ -12,9 +12,8 @@ from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
-from coaching_service.training.set_text.done import parse_done
+from coaching_service.training.set_text.done import parse_done, read_done_sets
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workout_text.done_sets import read_done_sets
 from coaching_service.training.workout_text.lines import (
     ITEM_ID,
     LABEL,
@@ -24,8 +23,7 @@ from coaching_service.training.workout_text.lines import (
     split_segments,
     unmark,
 )
-from coaching_service.training.workout_text.short_ids import find_item
-from coaching_service.training.workout_text.writing import name_of, write_done_of, write_result_of
+from coaching_service.training.workout_text.writing import find_item, name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.items.input_models import ItemLog
 from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, WorkItem

@@ -14,7 +14,7 @@ from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
-from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.training.workouts.sets.records import is_better
 

@@ -16,7 +16,7 @@ from coaching_service.training.workouts.blocks.log_models import BlockLog
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.responses import item_response
+from coaching_service.training.workouts.items.schemas import item_response
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")

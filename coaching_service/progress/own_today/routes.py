@@ -7,7 +7,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.progress.own_today import service
 from coaching_service.progress.own_today.models import Today
-from coaching_service.training.workouts.blocks.query_models import WorkoutBlockQuery
+from coaching_service.training.workouts.blocks.models import WorkoutBlockQuery
 
 own_routes = Routes("/customer/today", tag="The client's own")
 

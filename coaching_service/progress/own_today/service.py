@@ -18,7 +18,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.reports.models import OwnPendingItem
 
 _FORM_DAYS = 30

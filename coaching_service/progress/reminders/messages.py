@@ -18,7 +18,7 @@ from coaching_service.people.notifications.models import Message, Notification
 from coaching_service.progress.reminders.planning import is_open_workout
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.content import time_of_day
-from coaching_service.training.workouts.reports.agenda import find_agenda
+from coaching_service.training.workouts.reports.blocks import find_agenda
 from coaching_service.training.workouts.reports.models import AgendaBlock
 
 

@@ -19,7 +19,7 @@ from coaching_service.people.notification_settings.models import Kind
 from coaching_service.people.notifications import service as notifications
 from coaching_service.people.notifications.models import DueNotification, Subject
 from coaching_service.training.workouts.items.content import time_of_day
-from coaching_service.training.workouts.reports.agenda import find_agenda
+from coaching_service.training.workouts.reports.blocks import find_agenda
 from coaching_service.training.workouts.reports.models import AgendaBlock
 
 CHECK_INS_AT = "09:00"

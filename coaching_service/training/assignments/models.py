@@ -125,6 +125,13 @@ class ClientProgram(TypedDict):
     status: Annotated[Status, Description("Where it is, on the client's local date.")]
 
 
+class ProgramProgress(ClientProgram):
+    """A program of a client with its week from 1, of how many; 0 before it begins."""
+
+    week: int
+    weeks: int
+
+
 class ProgramEnd(TypedDict):
     """Whether to remove the workouts that are still to come."""
 

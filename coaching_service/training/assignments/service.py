@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import cast
 
 from coaching_service.core.database.context import Context
@@ -18,6 +19,7 @@ from coaching_service.training.assignments.models import (
     AssignmentContent,
     ClientProgram,
     ProgramAssignmentResult,
+    ProgramProgress,
     Status,
     StoredAssignment,
 )
@@ -217,3 +219,15 @@ async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dic
     """
     ends = await store.find_ends(ctx, customer_ids, queries.last_assigned_block_stage(ctx))
     return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
+
+
+def describe_progress(program: ClientProgram, today: date) -> ProgramProgress:
+    """Return a program of a client with the week in which it is."""
+    week, weeks = find_week(program["startDate"], program["endDate"], str(today))
+    return {**program, "week": week, "weeks": weeks}
+
+
+def find_week(start: str, end: str, today: str) -> tuple[int, int]:
+    """Return the week of a program on a date, from 1 (0: not begun), and the number of its weeks."""
+    first, last, now = (date.fromisoformat(day) for day in (start, end, today))
+    return max(0, (now - first).days // 7 + 1), (last - first).days // 7 + 1

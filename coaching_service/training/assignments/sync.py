@@ -19,13 +19,13 @@ from coaching_service.people.customers.models import Customer, NamedCustomer
 from coaching_service.training.assignments import store
 from coaching_service.training.assignments._comparison import Comparison, ProgramNow, compare, taken_over
 from coaching_service.training.assignments.models import StoredAssignment
+from coaching_service.training.assignments.service import find_week
 from coaching_service.training.assignments.sync_models import (
     DEFAULT_INCLUDE,
     AssignmentSync,
     RunningAssignment,
     Syncable,
 )
-from coaching_service.training.assignments.weeks import find_week
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import batches as block_batches

@@ -11,8 +11,13 @@ from coaching_service.core.fields import Change, Default, Description, Part, Par
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import TEXT_LENGTH, Integer, StringList, Text, Version
-from coaching_service.training.workouts.blocks.models import BlockItems, BlockName, BlockPlan, BlockSettings
-from coaching_service.training.workouts.blocks.query_models import BlockFilters
+from coaching_service.training.workouts.blocks.models import (
+    BlockFilters,
+    BlockItems,
+    BlockName,
+    BlockPlan,
+    BlockSettings,
+)
 
 LAST_DAY = 3_660
 

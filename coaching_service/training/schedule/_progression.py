@@ -9,14 +9,12 @@ from typing import cast
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
-from coaching_service.training.schedule._set_counts import change_set_count
 from coaching_service.training.schedule.models import LoadProgression, Progression, SetsProgression
 from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, PlannedSet
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS, PlannedSet
+from coaching_service.training.workouts.sets.schemas import STEPS, round_to_step
 
-# The smallest steps of common plates, by unit of load.
-DEFAULT_ROUNDING = {"kg": 2.5, "lb": 5}
 _REPS = ("minPlannedReps", "maxPlannedReps")
 
 
@@ -41,7 +39,7 @@ class SetChange:
         load_unit = progression.get("loadUnit", stored_unit)
         reps = progression.get("reps")
         ids = progression.get("exerciseIds")
-        rounding = progression.get("rounding", DEFAULT_ROUNDING[load_unit])
+        rounding = progression.get("rounding", STEPS[load_unit])
         return cls(
             progression.get("load"),
             reps["add"] if reps else 0,
@@ -74,28 +72,23 @@ class SetChange:
         fields = dict(planned)
         load = planned.get("load")
         if self.load is not None and load is not None:
-            units = self.load_unit, self.stored_unit
-            fields["load"] = _change_load(load, self.load.get("add"), self.load.get("percent"), self.rounding, *units)
+            fields["load"] = self._change_load(load, self.load)
         for name in _REPS:
             reps = planned.get(name)
             if self.add_reps and isinstance(reps, int):
                 fields[name] = min(max(reps + self.add_reps, 1), MAX_REPS)
         return cast("PlannedSet", fields)
 
+    def _change_load(self, load: float, change: LoadProgression) -> float:
+        if self.load_unit == self.stored_unit:
+            return change_load(load, change, self.rounding)
+        shown = convert_stored_load(load, self.stored_unit, self.load_unit)
+        changed = change_load(shown, change, self.rounding)
+        # A load that does not change keeps the decimals that are not shown.
+        return load if changed == shown else convert_entered_load(changed, self.load_unit, self.stored_unit)
+
     def _applies_to(self, exercise_id: ObjectId) -> bool:
         return self.exercise_ids is None or exercise_id in self.exercise_ids
-
-
-def _change_load(
-    load: float, add: float | None, percent: float | None, rounding: Decimal | None, load_unit: str, stored_unit: str
-) -> float:
-    change: LoadProgression = {"percent": percent or 0} if add is None else {"add": add}
-    if load_unit == stored_unit:
-        return change_load(load, change, rounding)
-    shown = convert_stored_load(load, stored_unit, load_unit)
-    changed = change_load(shown, change, rounding)
-    # A load that does not change keeps the decimals that are not shown.
-    return load if changed == shown else convert_entered_load(changed, load_unit, stored_unit)
 
 
 def change_load(load: float, change: LoadProgression, rounding: Decimal | None) -> float:
@@ -109,9 +102,36 @@ def change_load(load: float, change: LoadProgression, rounding: Decimal | None) 
     difference = Decimal(str(change["add"])) if "add" in change else exact * Decimal(str(change["percent"])) / 100
     changed = max(exact + difference, Decimal(0))
     if rounding is not None and abs(difference) >= rounding:
-        changed = (changed / rounding).to_integral_value(ROUND_HALF_UP) * rounding
+        changed = round_to_step(changed, rounding)
     changed = min(changed, Decimal(MAX_LOAD))
     return int(changed) if changed == changed.to_integral_value() else float(changed)
+
+
+def change_set_count(sets: Sequence[PlannedSet], change: SetsProgression) -> list[PlannedSet]:
+    """Return planned sets with more or fewer working sets, numbered again; warm-up sets stay.
+
+    New ones repeat the last working set and follow it; the last ones are removed, but not the first. A percentage is
+    rounded half up to whole sets. Without a working set, all stay as they are.
+    """
+    working = [position for position, planned in enumerate(sets) if not planned["isWarmup"]]
+    if not working:
+        return [*sets]
+    count = len(working)
+    wanted = count + change["add"] if "add" in change else _add_percent(count, change["percent"])
+    wanted = min(max(wanted, 1), MAX_SETS - (len(sets) - count))
+    if wanted == count:
+        return [*sets]
+    removed = {*working[wanted:]}
+    changed = [planned for position, planned in enumerate(sets) if position not in removed]
+    if wanted > count:
+        after = working[-1] + 1
+        changed[after:after] = [sets[working[-1]]] * (wanted - count)
+    return [cast("PlannedSet", {**planned, "index": index}) for index, planned in enumerate(changed, 1)]
+
+
+def _add_percent(count: int, percent: float) -> int:
+    exact = Decimal(count) * (100 + Decimal(str(percent))) / 100
+    return int(exact.to_integral_value(ROUND_HALF_UP))
 
 
 def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list[ItemInput | WorkItem]:

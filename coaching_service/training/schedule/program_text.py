@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from coaching_service.core.database.context import Context
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
-from coaching_service.training.workout_text.reading import read_texts
+from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workouts.blocks.models import NewBlock
 
 EXAMPLE = "Day 1: Push"

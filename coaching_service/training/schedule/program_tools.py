@@ -21,10 +21,10 @@ from coaching_service.core.validation import Date, Identifier, ListOf, Text
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import Program, ProgramBlockCopy, ProgramChange, ProgramInput
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule import _calendar_programs
+from coaching_service.training.schedule import service
 from coaching_service.training.schedule.conflicts import join_some
 from coaching_service.training.workout_text.argument_checks import check_names
-from coaching_service.training.workout_text.reading import read_texts
+from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
@@ -112,7 +112,7 @@ async def save_program(
     """Create a program (workouts by day that can be assigned to clients) from text, with the lines of create_workout,
     or from days of a client's calendar; or change one: other days of it stay."""
     if customer_id is not None and start_date is not None and end_date is not None:
-        program = await _calendar_programs.create_program(ctx, customer_id, start_date, end_date, str(name))
+        program = await service.create_program(ctx, customer_id, start_date, end_date, str(name))
         if description is not None:
             await programs.update(ctx, program["_id"], {"description": description})
         return Written(

@@ -16,7 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs.schemas import Program
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule import _calendar_programs, models, schemas, service
+from coaching_service.training.schedule import models, schemas, service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule")
@@ -150,9 +150,7 @@ async def create_program_from_calendar(ctx: Context, body: models.ProgramFromCal
     What is planned becomes blocks of the program, rest days included; the first day is day 1. Nothing that was done is
     copied.
     """
-    return await _calendar_programs.create_program(
-        ctx, body["customerId"], body["startDate"], body["endDate"], body["name"]
-    )
+    return await service.create_program(ctx, body["customerId"], body["startDate"], body["endDate"], body["name"])
 
 
 @program_routes.post(

@@ -17,6 +17,9 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import Program
+from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule._progression import SetChange, progress_items
 from coaching_service.training.schedule._progression_changes import RepChange, list_changes, list_rep_changes
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
@@ -38,7 +41,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
@@ -143,7 +146,8 @@ def _plan_copies(
             planned_items = [progress_items(each, change) for each in planned_items]
         for block, block_items in zip(source, planned_items, strict=True):
             offset = number * length + days_between(request.first, cast("Day", block[owner.day_field]))
-            plans.append(plan_block(owner, block, block_items, add_days(request.target, offset, field)))
+            day = add_days(request.target, offset, field)
+            plans.append(cast("BlockPlan", {**plan_of(block, block_items), owner.day_field: day}))
     return plans
 
 
@@ -287,6 +291,24 @@ async def clear_accessible(
     return Outcome(cleared, _place(owner, removed), skipped)
 
 
+@transactional
+async def create_program(ctx: Context, customer_id: ObjectId, first: str, last: str, name: str) -> Program:
+    """Create a program with what is planned on a client's calendar from `first`, which is day 1, to `last`.
+
+    Raises NotFound, Forbidden, and InvalidFields if there are more than 500 blocks.
+    """
+    calendar = ClientCalendar(customer_id)
+    await calendar.require_access(ctx)
+    source = await get_regular_blocks(ctx, calendar, first, last)
+    program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
+    owner = ProgramPlan(program["_id"])
+    plans: list[BlockPlan] = [
+        {**plan_of(block, block["items"]), "day": days_between(first, str(block["date"])) + 1} for block in source
+    ]
+    await block_batches.write(ctx, owner, Batch(created=plans, is_copy=True), [])
+    return await programs.get(ctx, program["_id"])
+
+
 # --- parts that assigning a program also uses ------------------------------------------------------------------------
 
 
@@ -311,18 +333,6 @@ async def get_target_days(ctx: Context, owner: ScheduleOwner, first: Day, last: 
     counted = regular_blocks(days) if len(days) < _MAX_READ else days
     _require_few(counted, field or ("targetDate" if owner.day_field == "date" else "targetDay"))
     return days
-
-
-def plan_block(
-    owner: ScheduleOwner, block: StoredBlock, block_items: Sequence[ItemInput | WorkItem], day: Day
-) -> BlockPlan:
-    """Return the plan of a copy of a block, with these items, on a day of the owner."""
-    plan = plan_of(block, block_items)
-    if owner.day_field == "date":
-        plan["date"] = str(day)
-    else:
-        plan["day"] = int(day)
-    return plan
 
 
 async def require_exercises(ctx: Context, progression: Progression) -> None:

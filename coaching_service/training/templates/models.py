@@ -15,8 +15,7 @@ from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.responses import item_response
-from coaching_service.training.workouts.items.schemas import NEW_ITEM
+from coaching_service.training.workouts.items.schemas import NEW_ITEM, item_response
 
 
 class TemplateDetails(TypedDict):

@@ -14,11 +14,7 @@ from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.training_maxes.models import (
-    MaxSource,
-    ReferenceLoads,
-    StoredTrainingMax,
-)
+from coaching_service.training.training_maxes.models import MaxSource, ReferenceLoads, StoredTrainingMax
 
 SET: MaxSource = "coach"
 _ESTIMATED: MaxSource = "records"

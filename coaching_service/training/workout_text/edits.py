@@ -23,9 +23,15 @@ from coaching_service.training.workout_text.lines import (
     split_note,
 )
 from coaching_service.training.workout_text.mentions import resolve_workouts
-from coaching_service.training.workout_text.short_ids import find_item
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
-from coaching_service.training.workout_text.writing import name_of, name_with_sets, notes_of, quote, superset_letters
+from coaching_service.training.workout_text.writing import (
+    find_item,
+    name_of,
+    name_with_sets,
+    notes_of,
+    quote,
+    superset_letters,
+)
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.blocks.models import Block

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rapidfuzz import process
@@ -21,13 +21,56 @@ from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.exercises.name_resolution import KnownExercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.training.workout_text.lines import Kind, Mention, ParsedWorkout, Problem, Problems, error_in_line
+from coaching_service.training.workout_text.lines import (
+    Kind,
+    Mention,
+    ParsedWorkout,
+    Problem,
+    Problems,
+    describe_lone_labels,
+    error_in_line,
+    parse_items,
+)
+from coaching_service.training.workouts.blocks.load_conversion import store_loads
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.reports.exercises import find_exercise_ids
 
 _MAX_NAMES = 200
 _NEAREST, _MIN_SCORE = 4, 60
 _AREAS: Mapping[Kind, Area] = {"exercise": EXERCISES, "form": FORMS, "metric set": METRICS}
+
+
+@dataclass(frozen=True)
+class ReadTexts:
+    """The items of texts, in the order of the texts.
+
+    `remarks` are sentences, each with a space before it, about names that were read as other names and about labels
+    that make no superset.
+    """
+
+    items: list[list[ItemInput]]
+    remarks: str
+
+
+async def read_texts(
+    ctx: Context,
+    texts: Sequence[tuple[str, str]],
+    earlier: Sequence[Problem] = (),
+    customer_id: ObjectId | None = None,
+) -> ReadTexts:
+    """Return the items of texts, each given with the field of the request that has it.
+
+    With a client, names of exercises mean first those on the client's calendar.
+
+    Raises TextError for all lines that cannot be read or name nothing, with their numbers, and for `earlier` problems.
+    """
+    load_unit = ctx.caller.load_unit
+    parsed = [parse_items(text, load_unit, path) for path, text in texts]
+    read_as = await resolve_workouts(ctx, [ParsedWorkout(problems=list(earlier)), *parsed], customer_id)
+    store_loads([item.item for workout in parsed for item in workout.items], ctx)
+    items = [[item.details for item in workout.items] for workout in parsed]
+    return ReadTexts(items, read_as + describe_lone_labels(parsed))
 
 
 async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], customer_id: ObjectId | None = None) -> str:

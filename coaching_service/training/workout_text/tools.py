@@ -23,7 +23,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text._arrays import to_exercise_items
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.edits import apply_edits
-from coaching_service.training.workout_text.reading import read_texts
+from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
     ItemEditArguments,

@@ -10,11 +10,9 @@ from coaching_service.core.mcp.lists import Extent
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.people.availability.texts import AvailabilityText
-from coaching_service.training.set_text.done import write_done
-from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.done import write_done, write_done_sets
+from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.set_text.scanner import write_number
-from coaching_service.training.workout_text.done_sets import write_done_sets
-from coaching_service.training.workout_text.short_ids import shorten_ids
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.models import (
     CircuitExercise,
@@ -164,6 +162,25 @@ def notes_of(item: WorkItem) -> list[str | None]:
     if item["type"] == "CIRCUIT":
         return [each["instructions"] for each in item["circuitExercises"]]
     return [item["taskFields"]["description"]] if item["type"] == "TASK" else []
+
+
+# The last 6 characters of an identifier count the documents that a process creates.
+_SHORTEST = 6
+_FULL = 24
+
+
+def shorten_ids(items: Sequence[WorkItem]) -> dict[ObjectId, str]:
+    """Return the short form of each item's identifier; all have the same length."""
+    ids = [str(item["_id"]) for item in items]
+    length = next(size for size in range(_SHORTEST, _FULL + 1) if len({each[-size:] for each in ids}) == len(set(ids)))
+    return {item["_id"]: str(item["_id"])[-length:] for item in items}
+
+
+def find_item(items: Sequence[WorkItem], short_id: str) -> WorkItem | None:
+    """Return the item whose identifier ends with `short_id` (6 to 24 characters); None if none or several do."""
+    wanted = short_id.lower().removeprefix("#")
+    matching = [item for item in items if len(wanted) >= _SHORTEST and str(item["_id"]).endswith(wanted)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def superset_letters(items: Iterable[WorkItem]) -> dict[str, str]:

@@ -11,8 +11,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.training.workouts.blocks import _external as external_blocks
-from coaching_service.training.workouts.blocks import models, query_models, service
+from coaching_service.training.workouts.blocks import contents, models, service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
@@ -41,7 +40,7 @@ BlockRoutes(
     ),
     copy_target=WorkoutBlockCopy(),
     block_example={"name": "Lower body", "date": "2026-03-02"},
-    block_query=query_models.WorkoutBlockQuery,
+    block_query=models.WorkoutBlockQuery,
 ).declare()
 
 
@@ -83,10 +82,7 @@ async def upsert_workout_block(
     201 if it is new; otherwise 200, as changed by PATCH, and unchanged if it has all of it already. `items` replace
     the items of the block, except for equal ones at the same position: 409 `WORKOUT_LOGGED` if something in it is done.
     """
-    return await external_blocks.upsert_external(
-        ctx,
-        ClientCalendar(customer_id),
-        external_id,
-        body,
-        lambda: complete_upsert(ScheduledWorkoutBlock(), body),
+    calendar = ClientCalendar(customer_id)
+    return await contents.upsert_external(
+        ctx, calendar, external_id, body, lambda: complete_upsert(ScheduledWorkoutBlock(), body)
     )

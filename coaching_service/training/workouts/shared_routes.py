@@ -19,16 +19,22 @@ from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import DryRunField
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, ItemMove, NewBlock, SentDay
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    BlockChange,
+    BlockFilters,
+    ItemMove,
+    NewBlock,
+    SentDay,
+    WorkoutBlockQuery,
+)
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.query_models import BlockFilters, WorkoutBlockQuery
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.responses import item_response
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
-from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM, item_response
+from coaching_service.training.workouts.reports.exercises import add_last_times
 
 ITEM_EXAMPLE = {
     "type": "EXERCISE",

@@ -19,12 +19,7 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.training.workouts.blocks.models import (
-    BlockContent,
-    BlockFields,
-    DayBlock,
-    StoredBlock,
-)
+from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
 from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block

@@ -17,7 +17,7 @@ from coaching_service.core.validation import Date
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.assignments.weeks import describe_progress
+from coaching_service.training.assignments.service import describe_progress
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar

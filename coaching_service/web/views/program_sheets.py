@@ -20,7 +20,7 @@ from coaching_service.integrations.program_sheets.models import ProgramImportOpt
 from coaching_service.integrations.program_sheets.service import ReadProgram
 from coaching_service.library.imported_names.models import CREATE
 from coaching_service.people.account.models import LoadUnit
-from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.planned import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect, Render
 from coaching_service.web.search_fields import KeywordQuery

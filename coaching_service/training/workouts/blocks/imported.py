@@ -7,17 +7,26 @@ from datetime import datetime
 from typing import TypedDict, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts import imported_store, store
+from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.models import BlockContent, BlockSource, StoredBlock
+from coaching_service.training.workouts.blocks.models import (
+    BlockContent,
+    BlockSource,
+    ImportedSession,
+    KnownSession,
+    StoredBlock,
+)
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.input_models import ItemLog
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.references import load_exercises
 from coaching_service.training.workouts.sets.models import CustomerSet
+
+_BY_IMPORT = store.blocks.index_name("source.importId", "_id")
 
 
 class DoneExercise(TypedDict):
@@ -42,11 +51,6 @@ class DoneSession(TypedDict):
     fingerprint: str
 
 
-find_done_on = imported_store.find_logged_on
-find_imported = imported_store.find_imported
-remove_unchanged = imported_store.delete_imported
-
-
 async def add_sessions(
     ctx: Context, customer_id: ObjectId, source: BlockSource, sessions: Sequence[DoneSession]
 ) -> list[StoredBlock]:
@@ -61,14 +65,36 @@ async def add_sessions(
         {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
     ]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], calendar)
-    return await imported_store.create_imported(ctx, blocks)
+    return await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
 
 
 async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
     """Return the sessions that an import has stored in the caller's transaction, as a change of each would be."""
     recorder = ChangeRecorder()
-    recorder.add_created(store.blocks, await imported_store.find_imported_whole(ctx, import_id))
+    where = {"source.importId": import_id}
+    recorder.add_created(store.blocks, await store.blocks.find(ctx, where, sort=("_id",), hint=_BY_IMPORT))
     return list(recorder.documents.values())
+
+
+async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
+    """Return the blocks with logged sets of a client on some dates."""
+    where: Filter = {"customerId": customer_id, "date": {"$in": list(dates)}, "items.customerSets.0": {"$exists": True}}
+    fields = ("date", "name", "startTime", "fingerprint", "items.exerciseId", "items.type", "items.customerSets")
+    return cast("list[KnownSession]", await store.blocks.find(ctx, where, fields=fields, hint=store.BY_DATE))
+
+
+async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
+    """Return at most `limit` blocks of an import after an identifier, in order."""
+    where: Filter = {"source.importId": import_id} | ({} if after is None else {"_id": {"$gt": after}})
+    fields = ("customerId", "date", "version", "items.type", "items.customerSets.index")
+    listed = await store.blocks.find(ctx, where, sort=("_id",), limit=limit, fields=fields, hint=_BY_IMPORT)
+    return cast("list[ImportedSession]", listed)
+
+
+async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
+    """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
+    where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}
+    return await store.blocks.delete_many(ctx, where, recorded=False)
 
 
 def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:

@@ -8,17 +8,24 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.external_identity import Identity, IdentityInput, IdentityResult, StoredIdentity
+from coaching_service.core.external_identity import (
+    ExternalIdFilter,
+    Identity,
+    IdentityInput,
+    IdentityResult,
+    StoredIdentity,
+)
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private
 from coaching_service.core.ids import NameOrId, ObjectId
+from coaching_service.core.list_selection import UpdatedSince
+from coaching_service.core.query import Period
 from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay, Version
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput, ItemMoveSource, ItemMoveTarget
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.responses import item_response
-from coaching_service.training.workouts.items.schemas import NEW_ITEM
+from coaching_service.training.workouts.items.schemas import NEW_ITEM, item_response
 from coaching_service.training.workouts.sets.totals_models import BlockTotals
 
 # --- groups of fields ------------------------------------------------------------------------------------------------
@@ -260,6 +267,28 @@ class ItemMove(TypedDict):
     source: ItemMoveSource | None
     target: ItemMoveTarget | None
     version: NotRequired[Annotated[int, Version()]]
+
+
+class BlockFilters(UpdatedSince, ExternalIdFilter):
+    """The filters of a list of blocks, apart from the days."""
+
+
+class CalendarQuery(BlockFilters, Period):
+    """The blocks of a calendar to read."""
+
+
+class WorkoutBlockQuery(TypedDict):
+    """What to add to a workout block."""
+
+    include: NotRequired[
+        Annotated[
+            Literal["lastTime"],
+            Description(
+                "`lastTime`: adds to each exercise what the client did in its latest session before the date of the "
+                "block."
+            ),
+        ]
+    ]
 
 
 # --- documents -------------------------------------------------------------------------------------------------------

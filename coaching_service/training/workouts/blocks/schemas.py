@@ -6,10 +6,10 @@ from coaching_service.core.external_identity import IdentityFields, IdentityResu
 from coaching_service.core.field_schemas import input_of, output_of, query_of
 from coaching_service.core.query import DateRange
 from coaching_service.core.validation import DryRun
-from coaching_service.training.workouts.blocks import models, query_models
+from coaching_service.training.workouts.blocks import models
 
-CalendarQuery = query_of(query_models.CalendarQuery, DateRange, query_of(query_models.BlockFilters))
-WorkoutBlockQuery = query_of(query_models.WorkoutBlockQuery)
+CalendarQuery = query_of(models.CalendarQuery, DateRange, query_of(models.BlockFilters))
+WorkoutBlockQuery = query_of(models.WorkoutBlockQuery)
 # The items come before the other fields, as in earlier API documents.
 _BLOCK = (IdentityFields, input_of(models.BlockItems))
 ScheduledWorkoutBlock = input_of(models.ScheduledWorkoutBlock, *_BLOCK)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import Schema
 
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.validation import Choice, patch_of
+from coaching_service.training.workouts.items import models
 from coaching_service.training.workouts.items.models import PLANNED, WORKOUT_TYPES
 
 
@@ -28,3 +30,24 @@ ITEM_CHANGE = ChangeByStoredType(
         for item_type, group in PLANNED.items()
     }
 )
+
+
+_ITEM = output_of(models.ItemBase, first=("_id", "order", "isCompleted", "completedAt"))
+# The first fields of items of each type, in the order of earlier API documents.
+_MODELS: Mapping[str, tuple[type, tuple[str, ...]]] = {
+    "EXERCISE": (
+        models.ExerciseItem,
+        ("type", "exerciseId", "exercise", "exerciseSets", "exerciseInstructions", "customerSets"),
+    ),
+    "CIRCUIT": (models.CircuitItem, ("type", "circuitName", "circuitExercises", "rounds")),
+    "TASK": (models.TaskItem, ("type",)),
+    "FORM": (models.FormItem, ("type",)),
+    "METRICS": (models.MetricsItem, ("type",)),
+    "REMINDER": (models.ReminderItem, ("type",)),
+}
+_ITEMS = {item_type: output_of(model, _ITEM, first=first) for item_type, (model, first) in _MODELS.items()}
+
+
+def item_response() -> Variant:
+    """Return the field of a workout item in a response."""
+    return Variant(_ITEMS)

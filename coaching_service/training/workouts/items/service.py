@@ -21,7 +21,7 @@ from coaching_service.training.workouts.blocks.presentation import present_block
 from coaching_service.training.workouts.blocks.service import fix_load_unit, publish_rescheduled_items
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import references
-from coaching_service.training.workouts.items._unchanged import find_differences
+from coaching_service.training.workouts.items.content import find_differences
 from coaching_service.training.workouts.items.input_models import (
     ItemChange,
     ItemInput,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
+from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
@@ -23,6 +24,7 @@ from coaching_service.training.workouts.reports._query_parts import (
     on_dates,
 )
 from coaching_service.training.workouts.reports.models import (
+    AgendaBlock,
     AssignedBlocks,
     BlockReference,
     BlockTitle,
@@ -183,6 +185,34 @@ async def find_scheduled_blocks(
         {"$project": {"customerId": 1, **PROGRESS}},
         hint=BY_DATE,
     )
+
+
+async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str) -> list[AgendaBlock]:
+    """Return the blocks of clients from the date `first` to `last`, in the order of each calendar.
+
+    Access is not checked. The number of queries does not depend on the number of clients.
+    """
+    where: Filter = {"customerId": {"$in": sorted(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    is_check_in = {"$ne": [{"$ifNull": ["$checkInId", None]}, None]}
+    is_incomplete = {"$in": [False, "$items.isCompleted"]}
+    fields: dict[str, Any] = {
+        **PROGRESS,
+        "customerId": 1,
+        "createdAt": 1,
+        "isOpenCheckIn": {"$or": [{"$and": [is_check_in, is_incomplete]}, {"$in": [True, "$items.isPendingForm"]}]},
+        "reminders": {
+            "$map": {
+                "input": {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.type", "REMINDER"]}}},
+                "in": {
+                    "_id": "$$this._id",
+                    "scheduledTime": "$$this.reminderFields.scheduledTime",
+                    "isCompleted": "$$this.isCompleted",
+                },
+            }
+        },
+    }
+    sort = {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}}
+    return await blocks.aggregate(ctx, where, sort, {"$project": fields}, hint=BY_DATE)
 
 
 async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[BlockTitle]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +13,6 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Input, ListOf, Output
 from coaching_service.training.workouts.sets import models
-from coaching_service.training.workouts.sets._rounding import percent_of
 from coaching_service.training.workouts.sets.models import (
     MAX_SETS,
     ExactValue,
@@ -22,6 +22,8 @@ from coaching_service.training.workouts.sets.models import (
     SetVariable,
 )
 
+# The smallest usual difference between two loads, of the plates of a gym, by unit.
+STEPS = {"kg": Decimal("2.5"), "lb": Decimal(5)}
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
@@ -128,6 +130,17 @@ def present_set(planned: PlannedSet, load_unit: str, training_max: float | None 
 
 
 _LOADED_TYPES = frozenset(set_type for set_type, _, base, *_ in _SETS if base is _LOADED)
+
+
+def round_to_step(load: Decimal, step: Decimal) -> Decimal:
+    """Return the multiple of `step` nearest to `load`, half up, in the same unit."""
+    return (load / step).quantize(Decimal(1), ROUND_HALF_UP) * step
+
+
+def percent_of(maximum: float, percent: float, load_unit: str) -> float:
+    """Return a percentage of a maximum in `load_unit` (`kg` or `lb`), to the nearest 2.5 kg or 5 lb, half up."""
+    load = Decimal(str(maximum)) * Decimal(str(percent)) / 100
+    return float(round_to_step(load, STEPS[load_unit]))
 
 
 @lru_cache(4096, typed=True)  # plans repeat the same sets

@@ -22,7 +22,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.presentation import presented_volume
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.reports.calendar_days import Status
-from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path

@@ -14,7 +14,7 @@ from coaching_service.core.validation import Date, Text, patch_of
 from coaching_service.training.own_schedule import service
 from coaching_service.training.own_schedule.models import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
 from coaching_service.training.workout_text.lines import parse_items
-from coaching_service.training.workout_text.reading import read_texts
+from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workouts.blocks.models import BlockName
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.input_models import ItemInput

@@ -14,7 +14,7 @@ from coaching_service.training.training_maxes.models import ReferenceLoads
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.content import exercise_ids
 from coaching_service.training.workouts.items.models import LastTime
-from coaching_service.training.workouts.reports.last_times import add_last_times
+from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.formatting import format_number
 from coaching_service.web.views.train.lift_words import describe_set

@@ -12,8 +12,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Input, ListOf, Text
-from coaching_service.training.set_text.planned import parse_planned
-from coaching_service.training.set_text.planned_writer import write_planned
+from coaching_service.training.set_text.planned import parse_planned, write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import Problem, TextError
 from coaching_service.training.workouts.blocks import service as workouts
