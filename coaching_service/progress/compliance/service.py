@@ -71,7 +71,7 @@ async def compute_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> di
     """Return, by client, the compliance rates for the 7, 30 and 90 days up to their today and the last trained date."""
     today_of = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
     days_of, *last_trained_dates = await gather_reads(
-        ctx, get_days(ctx, today_of), *(queries.find_last_session_date(ctx, client) for client in today_of)
+        ctx, get_days(ctx, today_of), *(queries.find_session_date(ctx, client, "-date") for client in today_of)
     )
     return {
         client: {**compute_rates(days_of[client], today), "lastTrainedDate": last_trained_date}

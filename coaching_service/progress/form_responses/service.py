@@ -21,7 +21,7 @@ from coaching_service.progress.form_responses.models import FormResponse, Receiv
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
-from coaching_service.training.workouts.reports import own_calendar as client_queries
+from coaching_service.training.workouts.reports import blocks as client_queries
 
 
 def require_valid(form: ItemForm, answers: Sequence[FormAnswer], *, complete: bool) -> None:

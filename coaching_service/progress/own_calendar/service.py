@@ -10,8 +10,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.progress.own_calendar.models import DoneMonth
 from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts.reports import blocks as client_queries
 from coaching_service.training.workouts.reports import calendar_days
-from coaching_service.training.workouts.reports import own_calendar as client_queries
 from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 
 

@@ -39,7 +39,7 @@ async def get_workload(
         ctx,
         customers.get_visible(ctx, customer_id),
         queries.find_sessions(ctx, customer_id, str(chronic_start), end_date),
-        queries.find_first_session_date(ctx, customer_id),
+        queries.find_session_date(ctx, customer_id, "date"),
     )
     curve = LoadCurve(sessions, chronic_start, end)
     first_session = date.fromisoformat(first_date) if first_date else None

@@ -7,11 +7,12 @@ from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
-from coaching_service.training.workouts.blocks.session_fields import SessionFields
+from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
 from coaching_service.training.workouts.items.totals import TOTALS
 from coaching_service.training.workouts.reports._query_parts import (
     HAS_WORKOUT_ITEM,
@@ -28,6 +29,7 @@ from coaching_service.training.workouts.reports.models import (
     AssignedBlocks,
     BlockReference,
     BlockTitle,
+    DoneWorkout,
     OwnPendingItem,
     PendingForm,
     PendingForms,
@@ -36,6 +38,7 @@ from coaching_service.training.workouts.reports.models import (
 )
 from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
 
+_BY_ITEM = blocks.index_name("customerId", "items._id")
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 
@@ -99,20 +102,53 @@ async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: s
     return await blocks.aggregate(ctx, condition, {"$sort": {"date": 1}}, project, hint=BY_DATE)
 
 
-async def find_first_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
-    """Return the date of a client's first session, or None."""
-    return await _find_session_date(ctx, customer_id, "date")
+async def find_session_date(
+    ctx: Context, customer_id: ObjectId, order: str, dates: Filter | None = None, without: Collection[str] = ()
+) -> str | None:
+    """Return the date of the first session of a client in the `order` (`date`, or `-date` for the latest), or None.
 
-
-async def find_last_session_date(ctx: Context, customer_id: ObjectId) -> str | None:
-    """Return the date of a client's latest session, or None."""
-    return await _find_session_date(ctx, customer_id, "-date")
-
-
-async def _find_session_date(ctx: Context, customer_id: ObjectId, order: str) -> str | None:
-    condition = on_dates(customer_id, {"$gt": ""}) | IS_SESSION
+    Of those on the dates that satisfy `dates`, but not in `without`.
+    """
+    condition = on_dates(customer_id, dates or {"$gt": ""}, without) | IS_SESSION
     sessions = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=BY_DATE)
     return sessions[0]["date"] if sessions else None
+
+
+async def find_done_dates_around(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> tuple[str | None, str | None]:
+    """Return the last date before `first`, and the first one after `last`, on which a client did a workout.
+
+    Those in `without` are left out; None without one.
+    """
+    before, after = await gather_reads(
+        ctx,
+        find_session_date(ctx, customer_id, "-date", {"$gt": "", "$lt": first}, without),
+        find_session_date(ctx, customer_id, "date", {"$gt": last}, without),
+    )
+    return before, after
+
+
+async def find_done_workouts(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[DoneWorkout]:
+    """Return the workouts of a client with anything done, from the date `first` to `last`, newest first.
+
+    Those on the dates in `without` are left out, and check-ins.
+    """
+    fields: dict[str, Any] = {
+        **dict.fromkeys(("date", "name", *SESSION_FIELDS), 1),
+        "totalItems": PROGRESS["totalItems"],
+        "completedItems": PROGRESS["completedItems"],
+        "sets": {"$ifNull": ["$done.sets", 0]},
+    }
+    return await blocks.aggregate(
+        ctx,
+        between(customer_id, first, last, without) | IS_SESSION,
+        {"$sort": {"date": -1, "position": -1, "_id": -1}},
+        {"$project": fields},
+        hint=BY_DATE,
+    )
 
 
 def last_session_stage(ctx: Context) -> Stage:
@@ -299,6 +335,21 @@ async def find_completed_dates(
     condition = between(customer_id, first, last, without) | {"items.isCompleted": {"$ne": False}} | IS_WORKOUT
     dates = {"$group": {"_id": "$date"}}
     return [each["_id"] for each in await blocks.aggregate(ctx, condition, dates, hint=BY_DATE)]
+
+
+async def find_blocks_of_items(
+    ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]
+) -> dict[ObjectId, ObjectId]:
+    """Return the block that each of some items of a client is in; items that were removed are left out."""
+    ids = list(item_ids)
+    condition = {"customerId": customer_id, "items._id": {"$in": ids}}
+    stages: list[Stage] = [
+        {"$project": {"itemId": "$items._id"}},
+        {"$unwind": "$itemId"},
+        {"$match": {"itemId": {"$in": ids}}},
+    ]
+    listed = await blocks.aggregate(ctx, condition, *stages, hint=_BY_ITEM)
+    return {each["itemId"]: each["_id"] for each in listed}
 
 
 def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:

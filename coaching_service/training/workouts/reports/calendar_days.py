@@ -11,8 +11,10 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityKind
-from coaching_service.training.workouts.reports import own_calendar as client_queries
+from coaching_service.training.workouts.reports._query_parts import PROGRESS, between
 from coaching_service.training.workouts.reports.models import BlockOutline, BlockProgress
+from coaching_service.training.workouts.store import BY_DATE
+from coaching_service.training.workouts.store import blocks as workout_blocks
 
 Status = Literal["planned", "done", "part", "missed", "rest", "away"]
 
@@ -35,6 +37,22 @@ class CalendarDay(TypedDict):
     blocks: list[CalendarBlock]
 
 
+async def find_outlines(
+    ctx: Context, customer_id: ObjectId, first: str, last: str, *, without: Collection[str] = ()
+) -> list[BlockOutline]:
+    """Return the blocks of a client from the date `first` to `last`, in order, without their items.
+
+    Those on the dates in `without` are left out.
+    """
+    return await workout_blocks.aggregate(
+        ctx,
+        between(customer_id, first, last, without),
+        {"$sort": {"date": 1, "position": 1, "_id": 1}},
+        {"$project": PROGRESS},
+        hint=BY_DATE,
+    )
+
+
 async def list_days(
     ctx: Context, customer_id: ObjectId, first: date, last: date, *, today: date, without: Collection[str] = ()
 ) -> list[CalendarDay]:
@@ -44,7 +62,7 @@ async def list_days(
     """
     outlines, absences_of = await gather_reads(
         ctx,
-        client_queries.find_outlines(ctx, customer_id, str(first), str(last), without=without),
+        find_outlines(ctx, customer_id, str(first), str(last), without=without),
         availability.get_absences(ctx, [customer_id], str(first), str(last)),
     )
     listed: list[BlockOutline] = outlines
