@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, DryRunField, Integer, ListOf, Text
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, on_conflict
@@ -50,6 +50,10 @@ class AssignmentContent(TypedDict):
 
 class StoredAssignment(AssignmentContent, Stored):
     """A stored assignment."""
+
+
+# The fields of a stored assignment to set.
+AssignmentFields: TypeAlias = Partial[AssignmentContent]
 
 
 class _Dated(TypedDict):

@@ -17,6 +17,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.assignments import store
 from coaching_service.training.assignments.models import (
     AssignmentContent,
+    AssignmentsEnd,
     ClientProgram,
     ProgramAssignmentResult,
     ProgramProgress,
@@ -111,7 +112,7 @@ async def add_to_calendar(
 
 async def _store_assignment(ctx: Context, content: AssignmentContent, block_count: int) -> ObjectId:
     assignment_id, customer_id = ObjectId(), content["customerId"]
-    await store.create(ctx, assignment_id, content)
+    await store.assignments.insert(ctx, {"_id": assignment_id, **content})
     await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(
         *(ctx, "program_assigned", customer_id, assignment_id),
@@ -178,7 +179,7 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
 async def _end(ctx: Context, assignment: StoredAssignment, today: str, *, remove_upcoming: bool) -> int:
     customer_id, assignment_id = assignment["customerId"], assignment["_id"]
     if assignment["endedDate"] is None:
-        await store.set_ended(ctx, customer_id, assignment_id, today)
+        await store.set_fields(ctx, assignment, {"endedDate": today})
         await derived_figures.mark_due(ctx, [customer_id])
     if not remove_upcoming:
         return 0
@@ -207,7 +208,7 @@ async def end_of_groups(
         if assignment.get("groupName") not in groups or assignment["endedDate"] is not None:
             continue
         if (group := others.get(assignment["programId"])) is not None:
-            await store.set_group(ctx, assignment, group)
+            await store.set_fields(ctx, assignment, {"groupName": group})
         else:
             await _end(ctx, assignment, today, remove_upcoming=True)
 
@@ -217,7 +218,10 @@ async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dic
 
     It is the date of the last block that is left of them, as coaches may have moved or removed blocks.
     """
-    ends = await store.find_ends(ctx, customer_ids, queries.last_assigned_block_stage(ctx))
+    where = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
+    group = {"_id": "$customerId", "endDate": {"$max": "$endDate"}, "assignments": {"$push": "$_id"}}
+    stages = {"$group": group}, queries.last_assigned_block_stage(ctx)
+    ends: list[AssignmentsEnd] = await store.assignments.aggregate(ctx, where, *stages, hint=store.BY_CLIENT)
     return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
 
 

@@ -6,13 +6,17 @@ from coaching_service.core.changes.models import NamedDocument
 from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
 from coaching_service.core.database.context import Context
 from coaching_service.training.assignments import store
+from coaching_service.training.assignments.models import Shift
 from coaching_service.training.workouts.blocks.events import ScheduleShifted
 from coaching_service.training.workouts.reports import blocks as queries
 
 
 async def follow_shift(ctx: Context, event: ScheduleShifted) -> None:
     """Store with assignments that their workouts have been shifted."""
-    await store.add_shift(ctx, event.customer_id, event.assignment_ids, {"first": event.first, "days": event.days})
+    for assignment in await store.find_all(ctx, event.customer_id):
+        if assignment["_id"] in event.assignment_ids:
+            shifts: list[Shift] = [*assignment.get("shifts", ()), {"first": event.first, "days": event.days}]
+            await store.set_fields(ctx, assignment, {"shifts": shifts})
 
 
 async def require_single_copies(ctx: Context, event: RestorationPlanned) -> None:

@@ -120,7 +120,8 @@ async def select_clients(
     outside the scope of the caller.
     """
     if assignment_ids is not None:
-        known = await store.find_of_program(ctx, program_id, assignment_ids)
+        where = {"programId": program_id, "_id": {"$in": list(assignment_ids)}}
+        known = await store.assignments.find(ctx, where, hint=store.BY_PROGRAM)
         if len(known) < len(set(assignment_ids)):
             raise NotFound("program assignment")
         client_ids = list({assignment["customerId"] for assignment in known})
@@ -145,7 +146,8 @@ async def list_running_clients(ctx: Context, program_id: ObjectId) -> list[Objec
 
 
 async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
-    not_ended = await store.find_running(ctx, program_id)
+    where = {"programId": program_id, "endedDate": None}
+    not_ended = await store.assignments.find(ctx, where, sort=("customerId", "_id"), hint=store.BY_PROGRAM)
     clients = await bulk.load_active(ctx, list({assignment["customerId"] for assignment in not_ended}))
     seen = [assignment for assignment in not_ended if assignment["customerId"] in clients]
     last_dates = await queries.find_last_assigned(ctx, program_id, [assignment["_id"] for assignment in seen])
@@ -267,4 +269,4 @@ async def _store_result(
     dates += [each.new_date for each in chosen if each.copy is None]
     end_date = max([assignment["startDate"], *dates])
     if block_ids != sorted(assignment.get("programBlockIds") or []) or end_date != assignment["endDate"]:
-        await store.set_taken_over(ctx, assignment, block_ids, end_date)
+        await store.set_fields(ctx, assignment, {"programBlockIds": block_ids, "endDate": end_date})
