@@ -51,7 +51,7 @@ class _Programs:
 
 async def list_all(ctx: Context) -> list[GroupProgram]:
     """Return the groups with a program, by name."""
-    return await _present(ctx, await store.find_all(ctx))
+    return await _present(ctx, await store.group_programs.find(ctx, {}, sort=("groupName",), hint=store.BY_NAME))
 
 
 async def get(ctx: Context, name: str) -> GroupProgram:
@@ -98,7 +98,7 @@ async def _save(ctx: Context, content: GroupProgramContent) -> None:
         await programs.get_dated(ctx, content["programId"], start_of(content["startOn"], ctx.caller.today()))
     except InvalidFields:
         raise invalid_field("startOn", "is so late that the program leaves the calendar", code="OUT_OF_RANGE") from None
-    await store.save(ctx, content)
+    await store.group_programs.upsert(ctx, {"groupName": content["groupName"]}, content)
 
 
 @transactional
@@ -111,7 +111,7 @@ async def _enrol_member(ctx: Context, name: str, customer_id: ObjectId, given: _
 @transactional
 async def remove_program(ctx: Context, name: str) -> None:
     """Give clients who join a group no program any more; those who have it keep it. Raises NotFound."""
-    if not await store.delete(ctx, name):
+    if await store.group_programs.delete(ctx, {"groupName": name}) is None:
         raise NotFound("group program")
 
 

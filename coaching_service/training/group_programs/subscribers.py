@@ -26,4 +26,6 @@ async def follow_groups(ctx: Context, event: GroupsChanged) -> None:
 
 async def forget_program(ctx: Context, event: ProgramDeleted) -> None:
     """Leave the groups of a deleted program without one."""
-    await store.delete_of_program(ctx, event.program_id)
+    where = {"programId": event.program_id}
+    for group in await store.group_programs.find(ctx, where, fields=("_id",), hint=store.BY_PROGRAM):
+        await store.group_programs.delete(ctx, {"_id": group["_id"]})

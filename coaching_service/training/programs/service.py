@@ -56,7 +56,8 @@ class ProgramPlan(ScheduleOwner):
 
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Make transactions that change the schedule of one program run one after another."""
-        if not await store.touch(ctx, self.program_id):
+        change = {"$inc": {"scheduleChanges": 1}}
+        if not await store.programs.set_derived(ctx, {"_id": self.program_id}, change):
             raise NotFound("program")
 
 
@@ -89,29 +90,35 @@ async def list_page(
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 
-list_ids_after = store.find_ids_after
+async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
+    """Return the next identifiers of programs after `last`, ascending."""
+    where = {"_id": {"$gt": last}} if last is not None else {}
+    listed = await store.programs.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=store.BY_ID)
+    return [program["_id"] for program in listed]
 
 
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     """Return the name of a program. Raises NotFound."""
-    if (program := await store.find_name(ctx, program_id)) is None:
+    if (program := await store.programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
         raise NotFound("program")
     return program
 
 
 async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the names of the company's programs among `ids`."""
-    return {program["_id"]: program["name"] for program in await store.find_names(ctx, ids)}
+    named = await store.programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=store.BY_ID)
+    return {program["_id"]: program["name"] for program in named}
 
 
 async def get(ctx: Context, program_id: ObjectId) -> Program:
     """Return a program. Raises NotFound."""
-    return await _present_one(ctx, await store.find_one(ctx, program_id))
+    return await _present_one(ctx, await store.programs.find_one(ctx, {"_id": program_id}))
 
 
 async def create(ctx: Context, program: ProgramInput) -> Program:
     """Create a program without blocks."""
-    stored = await store.create(ctx, program)
+    new = {**stored_fields(program), **store.search_fields(program), "isArchived": False}
+    stored = await store.programs.insert(ctx, new)
     return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
 
@@ -236,7 +243,7 @@ def copy_of(block: StoredBlock) -> ProgramCopy:
 @transactional
 async def delete(ctx: Context, program_id: ObjectId) -> None:
     """Delete a program with its blocks; blocks that were assigned from it remain. Raises NotFound."""
-    if not await store.delete(ctx, program_id):
+    if await store.programs.delete(ctx, {"_id": program_id}) is None:
         raise NotFound("program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
     await ctx.publish(ProgramDeleted(program_id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from coaching_service.core.database.connection import Index
@@ -11,13 +11,13 @@ from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
-from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, stored_fields
+from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
-from coaching_service.training.programs.models import ProgramFields, ProgramInput, ProgramName, StoredProgram
+from coaching_service.training.programs.models import ProgramFields, ProgramInput, StoredProgram
 
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "program.created",
@@ -45,13 +45,13 @@ programs = Documents[StoredProgram](
         StoredProgram,
         LIBRARY,
         checks={**IDENTITY_CHECKS, **checks_of(ProgramInput)},
-        complete=lambda program: {**program, **_search_fields(program)},
+        complete=lambda program: {**program, **search_fields(program)},
     ),
 )
 ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
 _BY_NAME = programs.index_name("isArchived", *ORDER)
 _BY_SUFFIX = programs.index_name("isArchived", "suf")
-_BY_ID = programs.index_name("_id")
+BY_ID = programs.index_name("_id")
 _BY_EXTERNAL_ID = programs.index_name("externalId")
 _BY_UPDATE = programs.index_name("isArchived", *BY_UPDATE)
 
@@ -69,26 +69,12 @@ async def find_page(
 
 def _list_index(where: Filter, list_part: ListPart, keywords: str) -> str:
     """Return the index that serves a list of programs: one that has few of them, if there is one."""
-    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", _BY_ID), (UPDATED, _BY_UPDATE)):
+    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (UPDATED, _BY_UPDATE)):
         if field in where:
             return index
     if keywords:
         return _BY_SUFFIX
     return _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
-
-
-async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next identifiers of programs after `last`, ascending."""
-    where = {"_id": {"$gt": last}} if last is not None else {}
-    by_id = programs.index_name("_id")
-    return [
-        each["_id"] for each in await programs.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=by_id)
-    ]
-
-
-async def find_one(ctx: Context, program_id: ObjectId) -> StoredProgram | None:
-    """Return the program, or None."""
-    return await programs.find_one(ctx, {"_id": program_id})
 
 
 async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
@@ -98,21 +84,6 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     return matching[0]["_id"] if matching else None
 
 
-async def find_name(ctx: Context, program_id: ObjectId) -> ProgramName | None:
-    """Return the name of the program, or None."""
-    return await programs.find_one(ctx, {"_id": program_id}, ("name",))
-
-
-async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ProgramName]:
-    """Return the names of the company's programs among `ids`."""
-    return await programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=_BY_ID)
-
-
-async def create(ctx: Context, program: ProgramInput) -> StoredProgram:
-    """Store a new program."""
-    return await programs.insert(ctx, {**stored_fields(program), **_search_fields(program), "isArchived": False})
-
-
 async def rewrite(
     ctx: Context, program_id: ObjectId, changed_fields: Callable[[StoredProgram], ProgramFields], version: int | None
 ) -> StoredProgram | None:
@@ -120,22 +91,12 @@ async def rewrite(
 
     def mutate(stored: StoredProgram) -> Mapping[str, Any]:
         fields = changed_fields(stored)
-        return {**fields, **_search_fields({**stored, **fields})} if fields else fields
+        return {**fields, **search_fields({**stored, **fields})} if fields else fields
 
     return await programs.rewrite(ctx, {"_id": program_id}, mutate, version=version)
 
 
-async def touch(ctx: Context, program_id: ObjectId) -> bool:
-    """Write to the program without changing it, so that two transactions conflict. Returns whether it exists."""
-    return await programs.set_derived(ctx, {"_id": program_id}, {"$inc": {"scheduleChanges": 1}}) == 1
-
-
-async def delete(ctx: Context, program_id: ObjectId) -> bool:
-    """Delete a program. Returns whether it existed."""
-    return await programs.delete(ctx, {"_id": program_id}) is not None
-
-
-def _search_fields(program: Mapping[str, Any]) -> dict[str, Any]:
+def search_fields(program: Mapping[str, Any]) -> dict[str, Any]:
     """Return the private fields by which a program is sorted and searched."""
     texts = (program["name"], program["description"] or "", *program["tags"])
     return {"sortName": normalize(program["name"]), **search_fields_of(*texts)}

@@ -13,7 +13,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
-from coaching_service.training.templates.models import TemplateFields, WorkoutTemplate
+from coaching_service.training.templates.models import WorkoutTemplate
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.session_fields import no_session
@@ -56,8 +56,7 @@ class TemplatePlan(ScheduleOwner):
 
     async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
         """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
-        fields: TemplateFields = {"items": list(items)}
-        template = await store.rewrite(ctx, block["_id"], lambda _: fields, block["version"])
+        template = await store.rewrite(ctx, block["_id"], {"items": list(items)}, block["version"])
         if template is None:
             raise version_conflict()
         return _as_block(template)

@@ -76,7 +76,7 @@ async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
     if "items" in change and (stored := await store.find_one(ctx, template_id)) is not None:
         fields["items"] = await create_items(ctx, dict(enumerate(change["items"])), stored["items"])
         await workouts.fix_load_unit(ctx, fields["items"])
-    return await _present_one(ctx, await store.rewrite(ctx, template_id, lambda _: fields, change.get("version")))
+    return await _present_one(ctx, await store.rewrite(ctx, template_id, fields, change.get("version")))
 
 
 async def delete(ctx: Context, template_id: ObjectId) -> None:

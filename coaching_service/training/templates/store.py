@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +12,6 @@ from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
@@ -82,8 +81,7 @@ async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tu
 
 async def find_names(ctx: Context, limit: int) -> list[TemplateName]:
     """Return the names of at most `limit` templates, sorted by name."""
-    named = await templates.find(ctx, {}, sort=("sortName", "_id"), limit=limit, fields=("name",), hint=_BY_NAME)
-    return [take(TemplateName, template) for template in named]
+    return await templates.find(ctx, {}, sort=("sortName", "_id"), limit=limit, fields=("name",), hint=_BY_NAME)
 
 
 async def find_named(ctx: Context, name: str) -> list[WorkoutTemplate]:
@@ -102,15 +100,11 @@ async def create(ctx: Context, template: TemplateContent) -> WorkoutTemplate:
 
 
 async def rewrite(
-    ctx: Context,
-    template_id: ObjectId,
-    changed_fields: Callable[[WorkoutTemplate], TemplateFields],
-    version: int | None,
+    ctx: Context, template_id: ObjectId, fields: TemplateFields, version: int | None
 ) -> WorkoutTemplate | None:
-    """Set the fields that `changed_fields` returns for the stored template. Returns None if it does not exist."""
+    """Set fields of a template. Returns None if it does not exist; raises Conflict if it has another version."""
 
     def mutate(stored: WorkoutTemplate) -> Mapping[str, Any]:
-        fields = changed_fields(stored)
         return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
     return await templates.rewrite(ctx, {"_id": template_id}, mutate, version=version)

@@ -60,9 +60,10 @@ async def set_visibility(
     await customers.get_visible(ctx, customer_id)
     days = _list_dates(first, last)
     if visible or await store.find_hidden(ctx, customer_id, first, last) != set(days):
-        await store.show(ctx, customer_id, first, last)
+        where = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+        await store.hidden_days.delete_many(ctx, where)
         if not visible:
-            await store.hide(ctx, customer_id, days)
+            await store.hidden_days.insert_many(ctx, [{"customerId": customer_id, "date": day} for day in days])
     return [{"date": day, "isVisible": visible} for day in days]
 
 

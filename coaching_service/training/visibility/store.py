@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
@@ -25,13 +23,3 @@ async def find_hidden(ctx: Context, customer_id: ObjectId, first: str, last: str
     """Return the days from `first` to `last` that are hidden from a client whose access has been checked."""
     condition = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
     return {day["date"] for day in await hidden_days.find(ctx, condition, fields=("date",))}
-
-
-async def show(ctx: Context, customer_id: ObjectId, first: str, last: str) -> None:
-    """Show every day from `first` to `last`."""
-    await hidden_days.delete_many(ctx, {"customerId": customer_id, "date": {"$gte": first, "$lte": last}})
-
-
-async def hide(ctx: Context, customer_id: ObjectId, days: Sequence[str]) -> None:
-    """Hide days that are not hidden yet."""
-    await hidden_days.insert_many(ctx, [{"customerId": customer_id, "date": day} for day in days])
