@@ -115,12 +115,7 @@ async def copy_schedule(
         f"from {target_date} to {last}{_describe(sent, named)}{replaced}"
         f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{read_as}",
         {**identify_workouts(created), **_identify(clients)},
-        find_reasons(
-            today=await customers.get_local_date(ctx, clients[0]["_id"]),
-            dates=(start_date, last, target_date),
-            days=days,
-            clients=len(clients),
-        ),
+        await _find_reasons(ctx, clients, (start_date, last, target_date), days),
         depends_on=_describe_blocks(created, load_unit),
         raised=[
             RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
@@ -147,12 +142,7 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
         f"Adjusted {_count(count, 'item')} of {_name(clients)} from {start_date} to {end_date}{_describe(sent, named)}"
         f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}",
         {**identify_workouts(_list_changed(outcomes)), **_identify(clients)},
-        find_reasons(
-            today=await customers.get_local_date(ctx, clients[0]["_id"]),
-            dates=(start_date, end_date),
-            days=days_between(start_date, end_date) + 1,
-            clients=len(clients),
-        ),
+        await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
     )
 
 
@@ -181,11 +171,11 @@ async def replace_exercise(
         f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}."
         f"{describe_readings(texts.values(), names)}{planned}",
         {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
-        find_reasons(
-            today=await customers.get_local_date(ctx, clients[0]["_id"]),
-            dates=(*dates, start_date, *([end_date] if end_date else [])),
-            days=count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
-            clients=len(clients),
+        await _find_reasons(
+            ctx,
+            clients,
+            (*dates, start_date, *([end_date] if end_date else [])),
+            count_span(dates) if end_date is None else days_between(start_date, end_date) + 1,
         ),
     )
 
@@ -205,12 +195,7 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
     return Written(
         f"{line}{_describe_each(clients, outcomes)}.",
         {"workoutIds": removed if len(removed) <= _MAX_NAMED else [], **_identify(clients)},
-        find_reasons(
-            today=await customers.get_local_date(ctx, clients[0]["_id"]),
-            dates=(start_date, end_date),
-            days=days_between(start_date, end_date) + 1,
-            clients=len(clients),
-        ),
+        await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
     )
 
 
@@ -236,6 +221,14 @@ async def _for_each(
             message = f"would change more than {_MAX_WORKOUTS} workouts together: choose fewer clients"
             raise invalid_field("customerIds", message, code="TOO_MANY")
     return outcomes
+
+
+async def _find_reasons(
+    ctx: Context, clients: Sequence[NamedCustomer], dates: Sequence[str], days: int
+) -> tuple[Reason, ...]:
+    """Return why a change of the calendars of clients on some dates, over a number of days, has to be confirmed."""
+    today = await customers.get_local_date(ctx, clients[0]["_id"])
+    return find_reasons(today=today, dates=dates, days=days, clients=len(clients))
 
 
 def _list_changed(outcomes: Sequence[Outcome[ChangedItems]] | Sequence[Outcome[AdjustedSchedule]]) -> list[Block]:
@@ -298,16 +291,8 @@ async def _read_progression(
     Names mean first the exercises on the calendar of the first client. Raises InvalidFields for a name that means no
     exercise.
     """
-    load: LoadProgression = {}
-    if sent["add_load"] is not None:
-        load["add"] = sent["add_load"]
-    if sent["add_percent"] is not None:
-        load["percent"] = sent["add_percent"]
-    sets: SetsProgression = {}
-    if sent["add_sets"] is not None:
-        sets["add"] = sent["add_sets"]
-    if sent["sets_percent"] is not None:
-        sets["percent"] = sent["sets_percent"]
+    load = cast("LoadProgression", _sent_ones(sent, add="add_load", percent="add_percent"))
+    sets = cast("SetsProgression", _sent_ones(sent, add="add_sets", percent="sets_percent"))
     if not load and not sets and sent["add_reps"] is None:
         return None, (), ""
     named: Sequence[str] = sent["exercises"] or ()
@@ -326,6 +311,11 @@ async def _read_progression(
     found = await exercises.get_names(ctx, ids)
     names = [found[each]["name"] for each in ids]
     return progression, names, describe_readings(named, names)
+
+
+def _sent_ones(sent: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    """Return the arguments that have a value, by the names of their fields."""
+    return {field: sent[name] for field, name in names.items() if sent[name] is not None}
 
 
 def _describe(sent: Mapping[str, Any], named: Sequence[str]) -> str:
