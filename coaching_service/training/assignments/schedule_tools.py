@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from marshmallow import Schema
-
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
@@ -17,7 +15,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Identifiers, RaisedLoad, Written, typed
-from coaching_service.core.mcp.tools import ToolHandler, Tools
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE
 from coaching_service.people.account.load_units import convert_stored_load
@@ -64,6 +62,14 @@ from coaching_service.training.workouts.items.content import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 tools = Tools()
+_change = partial(
+    tools.tool,
+    access=coach(CUSTOMERS.EDIT),
+    writes=True,
+    check=check_names,
+    destructive=True,
+    confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
+)
 R = TypeVar("R", bound=ScheduleResult)
 _MAX_NAMED, _MAX_LISTED = 10, 30
 _LAST_DATE = "9999-12-31"
@@ -75,20 +81,7 @@ _LEFT: Mapping[SkipReason, str] = {
 }
 
 
-def _declare(title: str, takes: Schema) -> Callable[[ToolHandler], ToolHandler]:
-    """Declare a tool that changes schedules."""
-    return tools.tool(
-        title,
-        access=coach(CUSTOMERS.EDIT),
-        takes=takes,
-        writes=True,
-        check=check_names,
-        destructive=True,
-        confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
-    )
-
-
-@_declare("Copy days of a calendar", ScheduleCopy())
+@_change("Copy days of a calendar", takes=ScheduleCopy())
 async def copy_schedule(
     ctx: Context,
     start_date: str,
@@ -125,7 +118,7 @@ async def copy_schedule(
     )
 
 
-@_declare("Adjust loads, repetitions and sets", ScheduleAdjustment())
+@_change("Adjust loads, repetitions and sets", takes=ScheduleAdjustment())
 async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
     """Change the planned loads, repetitions or number of sets on days of a client's calendar, of all exercises or some.
     Items with something done stay."""
@@ -146,7 +139,7 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
     )
 
 
-@_declare("Replace an exercise", ExerciseReplacement())
+@_change("Replace an exercise", takes=ExerciseReplacement())
 async def replace_exercise(
     ctx: Context, exercise: str, with_exercise: str, start_date: str, end_date: str | None, **sent: Any
 ) -> Written:
@@ -180,7 +173,7 @@ async def replace_exercise(
     )
 
 
-@_declare("Clear days of a calendar", ScheduleClearing())
+@_change("Clear days of a calendar", takes=ScheduleClearing())
 async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
     """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
     clients = await _choose(ctx, sent)

@@ -39,17 +39,12 @@ def on_conflict(default: OnConflict = "add", about: str = _ON_CONFLICT) -> Choic
 # --- progressions ----------------------------------------------------------------------------------------------------
 
 
-def require_add_or_percent(change: Mapping[str, Any]) -> None:
-    """Raise ValidationError unless a change has exactly one of `add` and `percent`."""
-    if len(change) != 1:
-        raise invalid("must have either add or percent", "INVALID")
-
-
 class _OneChange(Input):
     @validates_schema
     def is_one_change(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require exactly one of `add` and `percent`."""
-        require_add_or_percent(data)
+        if len(data) != 1:
+            raise invalid("must have either add or percent", "INVALID")
 
 
 class LoadProgression(TypedDict, total=False):

@@ -9,13 +9,15 @@ from typing import cast
 from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.models import Returned
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.templates import store
 from coaching_service.training.templates.models import WorkoutTemplate
-from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
+from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import WorkItem
@@ -67,20 +69,10 @@ class TemplatePlan(ScheduleOwner):
 
 def _as_block(template: WorkoutTemplate) -> StoredBlock:
     """Return a template as a block without an owner and a day."""
-    block: dict[str, object] = {
-        "_id": template["_id"],
-        "createdAt": template["createdAt"],
-        "updatedAt": template["updatedAt"],
-        "version": template["version"],
-        "customerId": None,
-        "programId": None,
-        "assignmentId": None,
-        "date": None,
-        "day": None,
-        "isRest": False,
-        **take(PlannedBlock, template),
+    block = {
+        **take(Returned, template),
+        **dict.fromkeys(("customerId", "programId", "assignmentId", "checkInId", "date", "day")),
         **no_session(),
-        "items": template["items"],
-        "checkInId": None,
+        **plan_of(template, template["items"]),
     }
     return cast("StoredBlock", block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
 from coaching_service.core.auth.access import coach
@@ -50,6 +51,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.plans import plan_of
 
 tools = Tools()
+_change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, destructive=True)
 
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
@@ -206,14 +208,7 @@ async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[B
     return f"{count} of {typed(customer['name'])}: {named}"
 
 
-@tools.tool(
-    "Rename or move a workout",
-    access=coach(CUSTOMERS.EDIT),
-    takes=WorkoutChange(),
-    writes=True,
-    destructive=True,
-    confirms=(Reason.DONE_WORK, Reason.FAR_DATE),
-)
+@_change("Rename or move a workout", takes=WorkoutChange(), confirms=(Reason.DONE_WORK, Reason.FAR_DATE))
 async def update_workout(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, name: str | None, date: str | None, order: int | None
 ) -> Written:
@@ -250,15 +245,7 @@ async def update_workout(
     )
 
 
-@tools.tool(
-    "Change a workout's items",
-    access=coach(CUSTOMERS.EDIT),
-    takes=ItemEdits(),
-    writes=True,
-    destructive=True,
-    confirms=(Reason.DONE_WORK,),
-    check=check_names,
-)
+@_change("Change a workout's items", takes=ItemEdits(), confirms=(Reason.DONE_WORK,), check=check_names)
 async def update_workout_items(
     ctx: Context, customer_id: ObjectId, workout_id: ObjectId, changes: list[ItemEditArguments]
 ) -> Written:
@@ -275,14 +262,7 @@ async def update_workout_items(
     )
 
 
-@tools.tool(
-    "Remove a workout",
-    access=coach(CUSTOMERS.EDIT),
-    takes=WorkoutArgument(),
-    writes=True,
-    destructive=True,
-    confirms=(Reason.DONE_WORK,),
-)
+@_change("Remove a workout", takes=WorkoutArgument(), confirms=(Reason.DONE_WORK,))
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
     """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)

@@ -39,6 +39,11 @@ PROGRESS: Stage = {
 }
 
 
+def of_clients(customer_ids: Collection[ObjectId], first: str, last: str) -> Filter:
+    """Return the condition of the blocks of clients from the date `first` to `last`."""
+    return {"customerId": {"$in": sorted(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+
+
 def on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str] = ()) -> Filter:
     """Return the condition of the blocks of a client on dates that satisfy a filter, but not on those in `without`."""
     return {"customerId": customer_id, "date": dates | ({"$nin": sorted(without)} if without else {})}

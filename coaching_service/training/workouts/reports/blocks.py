@@ -22,6 +22,7 @@ from coaching_service.training.workouts.reports._query_parts import (
     PROGRESS,
     Stage,
     between,
+    of_clients,
     on_dates,
 )
 from coaching_service.training.workouts.reports.models import (
@@ -39,6 +40,7 @@ from coaching_service.training.workouts.reports.models import (
 from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
 
 _BY_ITEM = blocks.index_name("customerId", "items._id")
+_IN_ORDER: Stage = {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}}
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 
@@ -194,11 +196,7 @@ async def count_pending_forms(
 ) -> list[PendingForms]:
     """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
     pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
-    condition: Filter = {
-        "customerId": {"$in": list(customer_ids)},
-        "date": {"$gte": first, "$lte": last},
-        "items.isPendingForm": True,
-    }
+    condition = of_clients(customer_ids, first, last) | {"items.isPendingForm": True}
     stages: list[Stage] = [
         {"$sort": {"customerId": 1, "date": 1}},
         {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": pending}}},
@@ -213,14 +211,8 @@ async def find_scheduled_blocks(
 
     Blocks of recurring check-ins are left out.
     """
-    condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
-    return await blocks.aggregate(
-        ctx,
-        condition | IS_REGULAR,
-        {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}},
-        {"$project": {"customerId": 1, **PROGRESS}},
-        hint=BY_DATE,
-    )
+    where, fields = of_clients(customer_ids, first, last) | IS_REGULAR, {"customerId": 1, **PROGRESS}
+    return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
 async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: str, last: str) -> list[AgendaBlock]:
@@ -228,7 +220,6 @@ async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: s
 
     Access is not checked. The number of queries does not depend on the number of clients.
     """
-    where: Filter = {"customerId": {"$in": sorted(customer_ids)}, "date": {"$gte": first, "$lte": last}}
     is_check_in = {"$ne": [{"$ifNull": ["$checkInId", None]}, None]}
     is_incomplete = {"$in": [False, "$items.isCompleted"]}
     fields: dict[str, Any] = {
@@ -247,8 +238,8 @@ async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: s
             }
         },
     }
-    sort = {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}}
-    return await blocks.aggregate(ctx, where, sort, {"$project": fields}, hint=BY_DATE)
+    where = of_clients(customer_ids, first, last)
+    return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
 async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[BlockTitle]:

@@ -15,7 +15,7 @@ from coaching_service.people.activity.record_types import LOWER_IS_BETTER
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.models import DatedItem, ExerciseItem, LastTime, WorkItem
 from coaching_service.training.workouts.items.totals import TOTALS, logged_sets
-from coaching_service.training.workouts.reports._query_parts import IS_SESSION, Stage, between, on_dates
+from coaching_service.training.workouts.reports._query_parts import IS_SESSION, Stage, between, of_clients, on_dates
 from coaching_service.training.workouts.reports.models import (
     DoneExercise,
     ExerciseSession,
@@ -310,7 +310,7 @@ async def find_planned_exercises(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
 ) -> list[ObjectId]:
     """Return the exercises that are on the calendars of clients on some days, most frequent first."""
-    condition: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+    condition = of_clients(customer_ids, first, last)
     stages: list[Stage] = [
         {"$unwind": "$items"},
         {"$unwind": "$items.exerciseIds"},

@@ -70,17 +70,16 @@ class BlockProgress(TypedDict):
     hasWork: bool
 
 
-class ScheduledBlock(BlockProgress):
-    """A scheduled block of a client with what became of it."""
-
-    _id: ObjectId
-    customerId: ObjectId
-
-
 class BlockOutline(BlockProgress):
     """A block of a client without its items."""
 
     _id: ObjectId
+
+
+class ScheduledBlock(BlockOutline):
+    """A scheduled block of a client with what became of it."""
+
+    customerId: ObjectId
 
 
 class AgendaReminder(TypedDict):
