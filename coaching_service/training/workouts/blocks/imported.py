@@ -11,19 +11,18 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks import service
+from coaching_service.training.workouts.blocks.log_models import LoggedBlock
+from coaching_service.training.workouts.blocks.logs import complete_logged_blocks, new_logged_block
 from coaching_service.training.workouts.blocks.models import (
     BlockContent,
+    BlockPlan,
     BlockSource,
     ImportedSession,
     KnownSession,
     StoredBlock,
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.references import load_exercises
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 _BY_IMPORT = store.blocks.index_name("source.importId", "_id")
@@ -60,11 +59,7 @@ async def add_sessions(
     """
     calendar = ClientCalendar(customer_id)
     new = [_new_block(calendar, source, session) for session in sessions]
-    known = await load_exercises(ctx, [item for block in new for item in block["items"]])
-    blocks: list[BlockContent] = [
-        {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
-    ]
-    await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], calendar)
+    blocks = await complete_logged_blocks(ctx, calendar, new)
     return await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
 
 
@@ -98,40 +93,32 @@ async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[Obje
 
 
 def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:
-    block = service.new_block(
-        calendar,
-        {
-            "name": session["name"],
-            "date": session["date"],
-            "startTime": session["startTime"],
-            "isRest": False,
-            "items": [
-                {
-                    "type": "EXERCISE",
-                    "exerciseId": each["exerciseId"],
-                    "exerciseSets": [],
-                    "exerciseInstructions": None,
-                    "supersetId": each["supersetId"],
-                }
-                for each in session["exercises"]
-            ],
-        },
-    )
-    logged: list[WorkItem] = [
-        _logged(item, each, session["completedAt"])
-        for item, each in zip(block["items"], session["exercises"], strict=True)
-    ]
-    return {
-        **block,
-        "items": logged,
-        "durationMinutes": session["durationMinutes"],
-        "comment": session["comment"],
-        "source": source,
-        "fingerprint": session["fingerprint"],
+    plan: BlockPlan = {
+        "name": session["name"],
+        "date": session["date"],
+        "startTime": session["startTime"],
+        "isRest": False,
+        "items": [
+            {
+                "type": "EXERCISE",
+                "exerciseId": each["exerciseId"],
+                "exerciseSets": [],
+                "exerciseInstructions": None,
+                "supersetId": each["supersetId"],
+            }
+            for each in session["exercises"]
+        ],
     }
-
-
-def _logged(item: WorkItem, done: DoneExercise, at: datetime) -> WorkItem:
-    log = {"isCompleted": True, "comment": done["comment"], "pain": None, "skipped": None, "swappedFor": None}
-    logged = items.log_item(item, cast("ItemLog", {**log, "customerSets": done["customerSets"]}))
-    return cast("WorkItem", {**logged, "completedAt": at})
+    logs: list[ItemLog | None] = [
+        {"isCompleted": True, "comment": each["comment"], "customerSets": each["customerSets"]}
+        for each in session["exercises"]
+    ]
+    log: LoggedBlock = {
+        "plan": plan,
+        "logs": logs,
+        "loggedAt": session["completedAt"],
+        "durationMinutes": session["durationMinutes"],
+        "sessionRpe": None,
+        "comment": session["comment"],
+    }
+    return {**new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}

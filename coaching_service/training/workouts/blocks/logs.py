@@ -26,18 +26,26 @@ async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence
 
     Returns the stored blocks. What follows from the logs is up to the caller.
     """
-    new = [_new_logged_block(owner, block) for block in logged]
+    new: list[BlockContent] = [
+        {**new_logged_block(owner, block), "clientTexts": block.get("clientTexts", [])} for block in logged
+    ]
+    stored = await store.create_many(ctx, await complete_logged_blocks(ctx, owner, new))
+    await owner.after_schedule_change(ctx)
+    return stored
+
+
+async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequence[BlockContent]) -> list[BlockContent]:
+    """Return blocks to add with the figures that follow from what loads of their exercises mean, and fix their unit."""
     known = await load_exercises(ctx, [item for block in new for item in block["items"]])
     blocks: list[BlockContent] = [
         {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
     ]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
-    stored = await store.create_many(ctx, blocks)
-    await owner.after_schedule_change(ctx)
-    return stored
+    return blocks
 
 
-def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
+def new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
+    """Return a new block with what was done in it."""
     block = service.new_block(owner, logged["plan"])
     logged_items = []
     for item, log in zip(block["items"], logged["logs"], strict=True):
@@ -45,12 +53,7 @@ def _new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent
         completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
         logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
     report = cast("SessionFields", {name: logged.get(name) for name in SESSION_FIELDS})
-    return {
-        **block,
-        "items": logged_items,
-        **report,
-        "clientTexts": logged.get("clientTexts", []),
-    }
+    return {**block, "items": logged_items, **report}
 
 
 async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
