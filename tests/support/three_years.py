@@ -60,7 +60,7 @@ async def train(ctx: Context, customer_id: ObjectId) -> Years:
     blocks = [_block(customer_id, number, day, exercises) for number, day in enumerate(days)]
     for start in range(0, DAYS, _BATCH):
         await store.create_many(ctx, blocks[start : start + _BATCH])
-    calendar = await store.find_all(ctx, {"customerId": customer_id}, "date")
+    calendar = await store.blocks.find(ctx, {"customerId": customer_id}, sort=("date", "position", "_id"))
     for start in range(0, DAYS, _BATCH):
         await _insert_derived(ctx, customer_id, calendar[start : start + _BATCH])
     await activity_dates.set_last_workout_date(ctx, customer_id, str(LAST))

@@ -28,6 +28,7 @@ from tests.support.training import (
     task,
     titles,
 )
+from tests.training.test_programs import plan
 
 EVER = ("0001-01-01", "9999-12-31")
 
@@ -38,12 +39,6 @@ async def create(coach: CoachClient, *days: int, name: str = "Base") -> Json:
     for letter, day in zip("ABCDEFGH", days, strict=False):
         await plan(coach, program, day, letter)
     return program
-
-
-async def plan(coach: CoachClient, program: Json, day: int, name: str = "Day", **fields: Any) -> Json:
-    path = f"/coach/programs/{program['_id']}/wblocks"
-    created: Json = (await coach.post(path, {"name": name, "day": day, **fields})).ok(201)
-    return created
 
 
 async def assign(coach: CoachClient, program: Json, customer: Json, start: str = MONDAY, **options: Any) -> Reply:

@@ -7,6 +7,7 @@ import pytest
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.schedules import NEXT_MONDAY, WEEK, batch, operate
 from tests.support.training import Json, task
+from tests.training.test_client_programs import program_with
 
 
 async def with_legs_on_next_monday(coach: CoachClient, name: str = "Ana") -> tuple[Json, Json]:
@@ -15,15 +16,6 @@ async def with_legs_on_next_monday(coach: CoachClient, name: str = "Ana") -> tup
     days = {"A": MONDAY, "B": TUESDAY, "Legs": NEXT_MONDAY}
     blocks = [{"name": each, "date": day, "items": [task()]} for each, day in days.items()]
     return ana, (await batch(coach, ana, *blocks))["created"][2]
-
-
-async def program_of(coach: CoachClient) -> Json:
-    """A program with work on days 1 and 2."""
-    program: Json = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
-    for day in (1, 2):
-        block = {"name": f"Day {day}", "day": day, "items": [task()]}
-        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", block)).ok(201)
-    return program
 
 
 @pytest.mark.parametrize("on_conflict", ["add", "skip"])
@@ -53,7 +45,7 @@ async def test_replaced_days_name_every_block_of_the_range(coach: CoachClient) -
 
 
 async def test_copies_of_program_days_name_what_is_there(coach: CoachClient) -> None:
-    program = await program_of(coach)
+    program = await program_with(coach, 1, 2)
     path = f"/coach/programs/{program['_id']}"
     block = (await coach.post(f"{path}/wblocks", {"name": "Legs", "day": 9, "items": [task()]})).ok(201)
     body = {"startDay": 1, "endDay": 7, "targetDay": 8, "dryRun": True}
@@ -64,7 +56,7 @@ async def test_copies_of_program_days_name_what_is_there(coach: CoachClient) -> 
 async def test_bulk_assignment_leaves_days_as_they_are_on_request(coach: CoachClient) -> None:
     ana, legs = await with_legs_on_next_monday(coach)
     bea = await coach.create_customer("Bea")
-    program = await program_of(coach)
+    program = await program_with(coach, 1, 2)
     ids = [ana["_id"], bea["_id"]]
     body = {"ids": ids, "programId": program["_id"], "startDate": NEXT_MONDAY, "onConflict": "skip"}
     there = [{"customerId": ana["_id"], "date": NEXT_MONDAY, "wblockId": legs["_id"], "name": "Legs"}]

@@ -9,16 +9,7 @@ import pytest
 
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import Json
-
-SET = {"type": "reps_load", "index": 1, "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60}
-
-
-def exercise_item(exercise: dict[str, Any], *sets: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "EXERCISE", "exerciseId": exercise["_id"], "exerciseSets": list(sets) or [SET]}
-
-
-def items_path(customer: dict[str, Any], block: dict[str, Any]) -> str:
-    return f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}/witems"
+from tests.training.test_workouts import SET, exercise_item, items_path
 
 
 @pytest.mark.parametrize(
