@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from marshmallow import Schema
 
@@ -48,6 +48,21 @@ MOVE_EXAMPLE = {
 }
 
 
+class OperationIds(NamedTuple):
+    """The names in the API document of the functions below."""
+
+    list_blocks: str
+    create_block: str
+    get_block: str
+    update_block: str
+    delete_block: str
+    copy_block: str
+    create_item: str
+    update_item: str
+    delete_item: str
+    move_item: str
+
+
 class _BlocksQuery(BlockFilters, total=False):
     startDate: str
     endDate: str
@@ -66,10 +81,10 @@ class BlockRoutes:
     `routes` has a prefix that ends with the owner's identifier, the path parameter `owner_parameter`, from which
     `owner` makes the owner. `range_query` is the schema of a range of days, whose two parameters are `range_names`.
     `new_block`, `block_change` and `copy_target` are the schemas of request bodies; `block_example` is a block's body.
-    `block_query` is what one block can be read with. `kind` is in the names of the operations: `listWorkoutBlocks`.
+    `block_query` is what one block can be read with.
     """
 
-    kind: Literal["Workout", "Program"]
+    operation_ids: OperationIds
     routes: Routes
     owner: Callable[[ObjectId], ScheduleOwner]
     owner_parameter: str
@@ -122,8 +137,7 @@ class BlockRoutes:
             owner = self.owner(arguments.pop(self.owner_parameter))
             return await operation(ctx, owner, **arguments)
 
-        verb, noun = operation.__name__.split("_")
-        method(path, operation_id=f"{verb}{self.kind}{noun.capitalize()}", **options)(handler)
+        method(path, operation_id=getattr(self.operation_ids, operation.__name__), **options)(handler)
 
     async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: _BlocksQuery) -> list[Block]:
         """Read the calendar.
