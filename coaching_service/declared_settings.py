@@ -58,6 +58,7 @@ def _validate_delays(delays: tuple[float, ...]) -> tuple[float, ...]:
 
 Port = Annotated[int, Field(ge=1, le=65_535)]
 Size = Annotated[int, Field(ge=1, le=1 << 30)]
+Seconds = Annotated[float, Field(gt=0, le=600)]
 HttpUrl = Annotated[
     str,
     _matching(r"https?://[^/\s?#@]+(/[^\s?#]*)?", "http:// or https:// and a host"),
@@ -67,266 +68,163 @@ Items = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Origins = Annotated[
     Items, AfterValidator(_without_trailing_slashes), _matching(r"https?://[^/\s?#@,]+", "like https://your.host")
 ]
+MongoUri = Annotated[str, _matching(r"mongodb(\+srv)?://\S+", "mongodb:// or mongodb+srv:// and a host")]
+Name = Annotated[str, _matching("[A-Za-z0-9_-]{1,60}", '1 to 60 letters, digits, "_" or "-"')]
+StoreAddress = Annotated[
+    str, _matching(r"/.*|s3://[^/\s]+(/\S*)?", "the absolute path of a folder, or s3://bucket/prefix")
+]
+Sender = Annotated[
+    str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address"), AfterValidator(_validate_sender)
+]
+Delays = Annotated[tuple[float, ...], NoDecode, BeforeValidator(_split), AfterValidator(_validate_delays)]
 LOWERCASE = BeforeValidator(str.lower)
 
 
 class DeclaredSettings(BaseSettings):
     """Every setting of the service, each read from the environment variable of the same name in capitals.
 
-    An empty variable counts as unset. `coaching-service settings` lists them for the documentation.
+    An empty variable counts as unset. `coaching-service settings` lists them, with the text below each, for the
+    documentation.
     """
 
     model_config = SettingsConfigDict(
-        frozen=True, env_ignore_empty=True, hide_input_in_errors=True, str_strip_whitespace=True, validate_default=False
+        frozen=True,
+        env_ignore_empty=True,
+        hide_input_in_errors=True,
+        str_strip_whitespace=True,
+        use_attribute_docstrings=True,
+        validate_default=False,
     )
 
-    host: str = Field(default="127.0.0.1", description="Address to listen on.")
-    port: int = Field(default=8080, ge=0, le=65_535, description="Port to listen on; 0 takes a free one.")
-    workers: int = Field(
-        default=0,
-        ge=0,
-        le=256,
-        description="Processes that answer requests on the port, with a supervisor. 0: the number of cores minus 1, at "
-        "least 1. With 1 there is no supervisor.",
-    )
-    base_url: HttpUrl | None = Field(
-        default=None, description="The address clients use; every link begins with it. Unset: `http://HOST:PORT`."
-    )
-    min_free_bytes: int = Field(
-        default=200_000_000,
-        ge=0,
-        le=1 << 50,
-        description="Free space on the disk of the embedded database, in bytes, below which changes are refused with "
-        "507; reads continue. 0: no limit.",
-    )
-    data_dir: Path = Field(
-        default=Path(".local"),
-        description="Folder of the embedded database, its secret key, mail files and `demo.json`.",
-    )
-    mongodb_uri: (
-        Annotated[str, _matching(r"mongodb(\+srv)?://\S+", "mongodb:// or mongodb+srv:// and a host")] | None
-    ) = Field(
-        default=None,
-        repr=False,
-        description="A MongoDB replica set, version 6.0 or newer. Unset: the embedded database.",
-    )
-    mongodb_database: Annotated[str, _matching("[A-Za-z0-9_-]{1,60}", '1 to 60 letters, digits, "_" or "-"')] = Field(
-        default="coaching", description="Name of the database."
-    )
-    secret_keys: Items = Field(
-        default=(),
-        repr=False,
-        description="Master keys, newest first, separated by commas. Required with `MONGODB_URI`; without it a key is "
-        "created in `DATA_DIR/secret.key`. `coaching-service new-secret-key` prints a new one.",
-    )
-    backup_store: (
-        Annotated[str, _matching(r"/.*|s3://[^/\s]+(/\S*)?", "the absolute path of a folder, or s3://bucket/prefix")]
-        | None
-    ) = Field(
-        default=None,
-        description="Where `coaching-service backup` stores backups, and the service a list of erasures: a folder or "
-        "`s3://bucket/prefix` with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and, outside of AWS, "
-        "`AWS_ENDPOINT_URL`.",
-    )
-    backup_recipients: Annotated[Items, _matching("age1[0-9a-z]{58}", "a public key of age, such as age1...")] = Field(
-        default=(),
-        description="Public keys of age, separated by commas, for which backups are encrypted. Required with a bucket. "
-        "`coaching-service new-backup-key` makes one.",
-    )
-    backup_keep_daily: int = Field(
-        default=7, ge=1, le=10_000, description="Of how many days with backups the newest one remains in the store."
-    )
-    backup_keep_weekly: int = Field(
-        default=4, ge=0, le=10_000, description="Of how many weeks with backups the newest one remains too."
-    )
-    max_body_bytes: Size = Field(default=1_048_576, description="Largest JSON request body, in bytes.")
-    max_photo_bytes: Size = Field(default=60_000_000, description="Largest photo, in bytes.")
-    max_plan_bytes: Size = Field(default=25_000_000, description="Largest nutrition plan, in bytes.")
-    max_attachment_bytes: Size = Field(
-        default=100_000_000,
-        description="Largest attachment of a message, and picture or video of an exercise, in bytes.",
-    )
-    max_import_bytes: Annotated[int, Field(ge=1, le=1 << 36)] = Field(
-        default=1_000_000_000, description="Largest export or spreadsheet to import, in bytes."
-    )
-    max_storage_bytes_per_company: Annotated[int, Field(ge=0, le=1 << 50)] = Field(
-        default=0,
-        description="Bytes of files that one company may store, with their thumbnails; more are refused with 413. "
-        "0: no limit.",
-    )
-    max_files_per_company: Annotated[int, Field(ge=0, le=1 << 40)] = Field(
-        default=0,
-        description="Files that one company may store, with their thumbnails; more are refused with 413. 0: no limit.",
-    )
-    max_photo_pixels: Size = Field(
-        default=50_000_000,
-        description="Largest picture, in pixels, all frames of an animation together. A JPEG that is not progressive "
-        "is scaled down while it is decoded, and may have 8 times as many.",
-    )
-    database_concurrency: int = Field(
-        default=8,
-        ge=1,
-        le=1000,
-        description="Requests of one process that use the database at the same time. Bulk operations, downloads and "
-        "password checks have limits of their own.",
-    )
-    database_concurrency_per_company: int = Field(
-        default=2,
-        ge=1,
-        le=1000,
-        description="Of those, requests of one company while others send requests too; alone it may use all.",
-    )
-    max_connections: int = Field(
-        default=4000,
-        ge=1,
-        le=60_000,
-        description="Open connections of one process; more get 503. It raises its limit of open files for them.",
-    )
-    max_connections_per_address: int = Field(
-        default=256,
-        ge=1,
-        le=60_000,
-        description="Open connections of one network address to one process; more get 503. Not applied with "
-        "`TRUSTED_PROXIES`.",
-    )
-    header_timeout_seconds: float = Field(
-        default=10,
-        gt=0,
-        le=600,
-        description="Longest time to receive the headers of a request; then the connection closes.",
-    )
-    keepalive_timeout_seconds: float = Field(
-        default=75, gt=0, le=3600, description="Longest time a connection is idle between requests; then it closes."
-    )
-    request_queue_length: int = Field(
-        default=100,
-        ge=1,
-        le=100_000,
-        description="Requests of one process that wait while `DATABASE_CONCURRENCY` others run; more get 503.",
-    )
-    request_queue_seconds: float = Field(
-        default=2.5,
-        gt=0,
-        le=60,
-        description="Longest time a request waits in that queue, for others that change the same schedule, for its "
-        "authentication, or until its password can be checked; then it gets 503.",
-    )
-    database_timeout_seconds: float = Field(
-        default=10,
-        gt=0,
-        le=600,
-        description="Longest time of one database operation. Takes effect as `timeoutMS`; an option of `MONGODB_URI` "
-        "takes precedence, here and below.",
-    )
-    database_metrics: bool = Field(
-        default=False,
-        description="Whether `/metrics` has the connections to the database and the duration of its commands. The "
-        "driver takes about 25 us more of CPU for each command then.",
-    )
-    database_response_seconds: float = Field(
-        default=2,
-        gt=0,
-        le=60,
-        description="Longest time a request waits while the database does not respond; then requests get 503 until it "
-        "responds again. Requests that take long while it responds are not affected.",
-    )
-    database_selection_seconds: float = Field(
-        default=3,
-        gt=0,
-        le=600,
-        description="Longest time to wait for a database server that accepts writes (`serverSelectionTimeoutMS`).",
-    )
-    database_connect_seconds: float = Field(
-        default=3,
-        gt=0,
-        le=600,
-        description="Longest time to connect to a database server; a server that does not respond for this long and "
-        "one second more counts as unreachable (`connectTimeoutMS`).",
-    )
-    metrics_port: Port | None = Field(
-        default=None, description="Serves `/metrics` on its own port. Unset: on the port of the API."
-    )
-    trusted_proxies: int = Field(
-        default=0,
-        ge=0,
-        le=10,
-        description="Number of your own proxies in front of the service; limits per network address then use the "
-        "address they report in `X-Forwarded-For`.",
-    )
-    mcp_origins: Origins = Field(
-        default=(), description="Origins, separated by commas, of other web pages that may call `/mcp` from a browser."
-    )
-    cors_origins: Origins = Field(
-        default=(),
-        description="Origins, separated by commas, of other web pages that may call the REST interface from a browser, "
-        "with a session and never with an API key.",
-    )
-    rate_limit_per_minute: int = Field(
-        default=0,
-        ge=0,
-        le=1_000_000,
-        description="Requests that each API key, session and connected assistant may send at once, and a minute in the "
-        "long run, over all processes; more get 429. 0: no limit.",
-    )
-    registration: bool | None = Field(
-        default=None,
-        description="Whether new companies may sign up. Unset: only with the embedded database, and not if `BASE_URL` "
-        "is a public address.",
-    )
-    invitations_per_day: int = Field(
-        default=2000,
-        ge=0,
-        description="Invitations that a company may send within a day; in its first week at most 200.",
-    )
-    mcp_client_documents: bool = Field(
-        default=True,
-        description="Whether applications may identify themselves by the URL of a document, which the service reads. "
-        "Turn it off where it cannot send requests to the Internet.",
-    )
-    smtp_host: str | None = Field(
-        default=None, description="Mail server. Unset: mail is written to files in `DATA_DIR/mail`."
-    )
-    smtp_port: Port = Field(default=587, description="Port of the mail server.")
-    smtp_encryption: Annotated[Literal["starttls", "tls", "none"], LOWERCASE] = Field(
-        default="starttls", description="Encryption of the connection to the mail server: `starttls`, `tls` or `none`."
-    )
-    smtp_username: str | None = Field(default=None, description="User name at the mail server.")
-    smtp_password: str | None = Field(default=None, repr=False, description="Password at the mail server.")
-    mail_from: Annotated[
-        str, _matching(r"(.*<)?[^@\s<>]+@[^@\s<>]+>?", "an e-mail address"), AfterValidator(_validate_sender)
-    ] = Field(
-        default="coaching@localhost",
-        description="Sender of the service's mail. Without a name, as in `us@example.com`, it gets the company's.",
-    )
-    operator_email: Annotated[str, _matching(r"[^@\s<>]+@[^@\s<>]+", "an e-mail address")] | None = Field(
-        default=None, description="Who gets a mail when a scheduled backup fails (`coaching-service report-failure`)."
-    )
-    webhook_retry_seconds: Annotated[
-        tuple[float, ...], NoDecode, BeforeValidator(_split), AfterValidator(_validate_delays)
-    ] = Field(
-        default=(5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400),
-        description="Seconds, separated by commas, after which a failed delivery of a webhook is tried again.",
-    )
-    webhooks_allow_http: bool = Field(
-        default=False, description="For development: webhooks may be sent without encryption, to `http://` addresses."
-    )
-    webhooks_allow_private: bool = Field(
-        default=False,
-        description="For development: webhooks may be sent to addresses that are not public, such as `localhost`. "
-        "Anyone with an account can then send requests into the network of the service.",
-    )
-    log_format: Annotated[Literal["auto", "json", "console"], LOWERCASE] = Field(
-        default="auto", description="`json`, `console`, or `auto`: `console` on a terminal, otherwise `json`."
-    )
-    log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], LOWERCASE] = Field(
-        default="info", description="`debug`, `info`, `warning`, `error` or `critical`."
-    )
-    shutdown_seconds: int = Field(
-        default=2,
-        ge=1,
-        le=600,
-        description="Time that running requests get when the service stops; long exports need more.",
-    )
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8080
+    """Port to listen on; 0 takes a free one."""
+    workers: Annotated[int, Field(ge=0, le=256)] = 0
+    """Processes that answer requests on the port, with a supervisor. 0: the number of cores minus 1, at least 1. With 1
+    there is no supervisor."""
+    base_url: HttpUrl | None = None
+    """The address clients use; every link begins with it. Unset: `http://HOST:PORT`."""
+    min_free_bytes: Annotated[int, Field(ge=0, le=1 << 50)] = 200_000_000
+    """Free space on the disk of the embedded database, in bytes, below which changes are refused with 507; reads
+    continue. 0: no limit."""
+    data_dir: Path = Path(".local")
+    """Folder of the embedded database, its secret key, mail files and `demo.json`."""
+    mongodb_uri: MongoUri | None = Field(default=None, repr=False)
+    """A MongoDB replica set, version 6.0 or newer. Unset: the embedded database."""
+    mongodb_database: Name = "coaching"
+    """Name of the database."""
+    secret_keys: Items = Field(default=(), repr=False)
+    """Master keys, newest first, separated by commas. Required with `MONGODB_URI`; without it a key is created in
+    `DATA_DIR/secret.key`. `coaching-service new-secret-key` prints a new one."""
+    backup_store: StoreAddress | None = None
+    """Where `coaching-service backup` stores backups, and the service a list of erasures: a folder or
+    `s3://bucket/prefix` with `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION` and, outside of AWS,
+    `AWS_ENDPOINT_URL`."""
+    backup_recipients: Annotated[Items, _matching("age1[0-9a-z]{58}", "a public key of age, such as age1...")] = ()
+    """Public keys of age, separated by commas, for which backups are encrypted. Required with a bucket.
+    `coaching-service new-backup-key` makes one."""
+    backup_keep_daily: Annotated[int, Field(ge=1, le=10_000)] = 7
+    """Of how many days with backups the newest one remains in the store."""
+    backup_keep_weekly: Annotated[int, Field(ge=0, le=10_000)] = 4
+    """Of how many weeks with backups the newest one remains too."""
+    max_body_bytes: Size = 1_048_576
+    """Largest JSON request body, in bytes."""
+    max_photo_bytes: Size = 60_000_000
+    """Largest photo, in bytes."""
+    max_plan_bytes: Size = 25_000_000
+    """Largest nutrition plan, in bytes."""
+    max_attachment_bytes: Size = 100_000_000
+    """Largest attachment of a message, and picture or video of an exercise, in bytes."""
+    max_import_bytes: Annotated[int, Field(ge=1, le=1 << 36)] = 1_000_000_000
+    """Largest export or spreadsheet to import, in bytes."""
+    max_storage_bytes_per_company: Annotated[int, Field(ge=0, le=1 << 50)] = 0
+    """Bytes of files that one company may store, with their thumbnails; more are refused with 413. 0: no limit."""
+    max_files_per_company: Annotated[int, Field(ge=0, le=1 << 40)] = 0
+    """Files that one company may store, with their thumbnails; more are refused with 413. 0: no limit."""
+    max_photo_pixels: Size = 50_000_000
+    """Largest picture, in pixels, all frames of an animation together. A JPEG that is not progressive is scaled down
+    while it is decoded, and may have 8 times as many."""
+    database_concurrency: Annotated[int, Field(ge=1, le=1000)] = 8
+    """Requests of one process that use the database at the same time. Bulk operations, downloads and password checks
+    have limits of their own."""
+    database_concurrency_per_company: Annotated[int, Field(ge=1, le=1000)] = 2
+    """Of those, requests of one company while others send requests too; alone it may use all."""
+    max_connections: Annotated[int, Field(ge=1, le=60_000)] = 4000
+    """Open connections of one process; more get 503. It raises its limit of open files for them."""
+    max_connections_per_address: Annotated[int, Field(ge=1, le=60_000)] = 256
+    """Open connections of one network address to one process; more get 503. Not applied with `TRUSTED_PROXIES`."""
+    header_timeout_seconds: Seconds = 10
+    """Longest time to receive the headers of a request; then the connection closes."""
+    keepalive_timeout_seconds: Annotated[float, Field(gt=0, le=3600)] = 75
+    """Longest time a connection is idle between requests; then it closes."""
+    request_queue_length: Annotated[int, Field(ge=1, le=100_000)] = 100
+    """Requests of one process that wait while `DATABASE_CONCURRENCY` others run; more get 503."""
+    request_queue_seconds: Annotated[float, Field(gt=0, le=60)] = 2.5
+    """Longest time a request waits in that queue, for others that change the same schedule, for its authentication, or
+    until its password can be checked; then it gets 503."""
+    database_timeout_seconds: Seconds = 10
+    """Longest time of one database operation. Takes effect as `timeoutMS`; an option of `MONGODB_URI` takes precedence,
+    here and below."""
+    database_metrics: bool = False
+    """Whether `/metrics` has the connections to the database and the duration of its commands. The driver takes about
+    25 us more of CPU for each command then."""
+    database_response_seconds: Annotated[float, Field(gt=0, le=60)] = 2
+    """Longest time a request waits while the database does not respond; then requests get 503 until it responds again.
+    Requests that take long while it responds are not affected."""
+    database_selection_seconds: Seconds = 3
+    """Longest time to wait for a database server that accepts writes (`serverSelectionTimeoutMS`)."""
+    database_connect_seconds: Seconds = 3
+    """Longest time to connect to a database server; a server that does not respond for this long and one second more
+    counts as unreachable (`connectTimeoutMS`)."""
+    metrics_port: Port | None = None
+    """Serves `/metrics` on its own port. Unset: on the port of the API."""
+    trusted_proxies: Annotated[int, Field(ge=0, le=10)] = 0
+    """Number of your own proxies in front of the service; limits per network address then use the address they report
+    in `X-Forwarded-For`."""
+    mcp_origins: Origins = ()
+    """Origins, separated by commas, of other web pages that may call `/mcp` from a browser."""
+    cors_origins: Origins = ()
+    """Origins, separated by commas, of other web pages that may call the REST interface from a browser, with a session
+    and never with an API key."""
+    rate_limit_per_minute: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Requests that each API key, session and connected assistant may send at once, and a minute in the long run, over
+    all processes; more get 429. 0: no limit."""
+    registration: bool | None = None
+    """Whether new companies may sign up. Unset: only with the embedded database, and not if `BASE_URL` is a public
+    address."""
+    invitations_per_day: Annotated[int, Field(ge=0)] = 2000
+    """Invitations that a company may send within a day; in its first week at most 200."""
+    mcp_client_documents: bool = True
+    """Whether applications may identify themselves by the URL of a document, which the service reads. Turn it off where
+    it cannot send requests to the Internet."""
+    smtp_host: str | None = None
+    """Mail server. Unset: mail is written to files in `DATA_DIR/mail`."""
+    smtp_port: Port = 587
+    """Port of the mail server."""
+    smtp_encryption: Annotated[Literal["starttls", "tls", "none"], LOWERCASE] = "starttls"
+    """Encryption of the connection to the mail server: `starttls`, `tls` or `none`."""
+    smtp_username: str | None = None
+    """User name at the mail server."""
+    smtp_password: str | None = Field(default=None, repr=False)
+    """Password at the mail server."""
+    mail_from: Sender = "coaching@localhost"
+    """Sender of the service's mail. Without a name, as in `us@example.com`, it gets the company's."""
+    operator_email: Annotated[str, _matching(r"[^@\s<>]+@[^@\s<>]+", "an e-mail address")] | None = None
+    """Who gets a mail when a scheduled backup fails (`coaching-service report-failure`)."""
+    webhook_retry_seconds: Delays = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+    """Seconds, separated by commas, after which a failed delivery of a webhook is tried again."""
+    webhooks_allow_http: bool = False
+    """For development: webhooks may be sent without encryption, to `http://` addresses."""
+    webhooks_allow_private: bool = False
+    """For development: webhooks may be sent to addresses that are not public, such as `localhost`. Anyone with an
+    account can then send requests into the network of the service."""
+    log_format: Annotated[Literal["auto", "json", "console"], LOWERCASE] = "auto"
+    """`json`, `console`, or `auto`: `console` on a terminal, otherwise `json`."""
+    log_level: Annotated[Literal["debug", "info", "warning", "error", "critical"], LOWERCASE] = "info"
+    """`debug`, `info`, `warning`, `error` or `critical`."""
+    shutdown_seconds: Annotated[int, Field(ge=1, le=600)] = 2
+    """Time that running requests get when the service stops; long exports need more."""
 
     @model_validator(mode="after")
     def _validate_pairs(self) -> Self:

@@ -17,8 +17,8 @@ def describe_settings() -> str:
     """Return the settings as a Markdown table: variable, default and description."""
     rows = ["| Variable | Default | Description |", "|---|---|---|"]
     for name, setting in Settings.model_fields.items():
-        default = setting.default
-        rows.append(f"| `{name.upper()}` | {_describe_default(default)} | {setting.description} |")
+        description = " ".join((setting.description or "").split())
+        rows.append(f"| `{name.upper()}` | {_describe_default(setting.default)} | {description} |")
     return "\n".join(rows)
 
 
