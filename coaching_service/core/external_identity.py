@@ -17,8 +17,10 @@ from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import ExternalIdTaken
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Output, Text
+from coaching_service.core.validation import Text
 from coaching_service.core.validation_messages import NOT_AN_OBJECT, NULL, Message
 
 MAX_ENTRIES, KEY_LENGTH, VALUE_LENGTH = 20, 40, 500
@@ -36,25 +38,11 @@ class MetadataEntry(TypedDict):
     value: str
 
 
-class IdentityInput(TypedDict, total=False):
-    """The external identity as it is sent; None removes it."""
-
-    externalId: str | None
-    metadata: dict[str, str] | None
-
-
 class StoredIdentity(TypedDict, total=False):
     """The external identity as it is stored; absent in records that never had one."""
 
     externalId: str | None
     metadata: list[MetadataEntry]
-
-
-class Identity(TypedDict):
-    """The external identity as interfaces return it."""
-
-    externalId: str | None
-    metadata: dict[str, str]
 
 
 class ExternalId(Text):
@@ -105,17 +93,21 @@ class Metadata(fields.Dict):
         return loaded
 
 
-class IdentityFields(Input):
-    """The external identity in a request."""
+class IdentityInput(TypedDict, total=False):
+    """The external identity in a request; None removes it."""
 
-    externalId = ExternalId(allow_none=True)
-    metadata = Metadata(
-        allow_none=True,
-        metadata={
-            "description": "Texts that another system keeps with the record: up to 20, keys of at most 40 characters, "
-            "values of at most 500. They are replaced as a whole; null removes them."
-        },
-    )
+    externalId: Annotated[str | None, ExternalId()]
+    metadata: Annotated[
+        dict[str, str] | None,
+        Metadata(),
+        Description(
+            request="Texts that another system keeps with the record: up to 20, keys of at most 40 characters, values "
+            "of at most 500. They are replaced as a whole; null removes them."
+        ),
+    ]
+
+
+IdentityFields = input_of(IdentityInput)
 
 
 class ExternalIdFilter(TypedDict):
@@ -124,16 +116,18 @@ class ExternalIdFilter(TypedDict):
     externalId: NotRequired[Annotated[str, ExternalId()]]
 
 
-class IdentityResult(Output):
-    """The external identity in a response."""
+class Identity(TypedDict):
+    """The external identity as interfaces return it."""
 
-    externalId = fields.String(allow_none=True)
-    metadata = fields.Dict(
-        keys=fields.String(),
-        values=fields.String(),
-        metadata={"description": "Texts that another system keeps with the record; empty without any."},
-    )
+    externalId: str | None
+    metadata: Annotated[
+        dict[str, str],
+        fields.Dict(keys=fields.String(), values=fields.String()),
+        Description("Texts that another system keeps with the record; empty without any."),
+    ]
 
+
+IdentityResult = output_of(Identity)
 
 # The checks of an import, by path.
 IDENTITY_CHECKS: dict[str, fields.Field[Any]] = {

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Generic, NotRequired, TypedDict, TypeVar
 
 from marshmallow import Schema, fields, validates_schema
 
-from coaching_service.core.field_schemas import output_of
+from coaching_service.core.field_schemas import output_of, query_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import QueryIdentifiers, QueryInteger
-from coaching_service.core.validation import Input, Output
+from coaching_service.core.validation import Input
 from coaching_service.core.validation_messages import invalid
 
 MAX_PAGE = 50
@@ -20,24 +21,39 @@ DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 T = TypeVar("T")
 
 
-class Page(TypedDict, Generic[T]):
-    """The result of a paginated list: `docs` are the entries of page number `page`, from 1, or those after a cursor.
+class PagePosition(TypedDict):
+    """The position of a page in its list.
 
     `nextCursor` is the cursor of what follows; lists that are only read by page number leave it out. After a cursor
     `page`, `pagingCounter`, `prevPage` and `nextPage` are None.
     """
 
-    docs: list[T]
-    totalDocs: int
+    totalDocs: Annotated[int, Description("How many entries the list has.")]
     limit: int
     totalPages: int
-    page: int | None
-    pagingCounter: int | None
+    page: Annotated[int | None, Description("The number of this page; null after a cursor.")]
+    pagingCounter: Annotated[
+        int | None, Description("The number of the first entry on this page, from 1; null after a cursor.")
+    ]
     hasPrevPage: bool
     hasNextPage: bool
     prevPage: int | None
     nextPage: int | None
-    nextCursor: NotRequired[str | None]
+    nextCursor: NotRequired[
+        Annotated[
+            str | None,
+            Description(
+                "What to send as `after` for what follows; null at the end, and on pages after the first of lists "
+                "without a lasting order."
+            ),
+        ]
+    ]
+
+
+class Page(PagePosition, Generic[T]):
+    """The result of a paginated list: `docs` are the entries of page number `page`, from 1, or those after a cursor."""
+
+    docs: list[T]
 
 
 class AfterCursor(Input):
@@ -64,99 +80,64 @@ class AfterCursor(Input):
             raise invalid("must be 1 together with after", "NOT_WITH_AFTER", self.page_field)
 
 
-class PageQuery(AfterCursor):
-    """`pageSize` (1 to 50) and `pageNum` (from 1), both required; numbers as the specification converts them."""
-
-    pageSize = QueryInteger(minimum=1, maximum=MAX_PAGE, required=True)
-    pageNum = QueryInteger(minimum=1, required=True)
-
-
 class PageFields(TypedDict):
-    """The query of a paginated list; PageQuery is its schema."""
+    """The query of a paginated list: `pageSize` (1 to 50) and `pageNum` (from 1), as the specification converts them."""
 
     ids: NotRequired[list[ObjectId]]
     after: str | None
-    pageSize: int
+    pageSize: Annotated[int, QueryInteger(maximum=MAX_PAGE)]
     pageNum: int
 
 
-class PageMetadata(Output):
-    """The position of a page in its list."""
+PageQuery = query_of(PageFields, AfterCursor)
 
-    totalDocs = fields.Integer(metadata={"description": "How many entries the list has."})
-    limit = fields.Integer()
-    totalPages = fields.Integer()
-    page = fields.Integer(allow_none=True, metadata={"description": "The number of this page; null after a cursor."})
-    pagingCounter = fields.Integer(
-        allow_none=True,
-        metadata={"description": "The number of the first entry on this page, from 1; null after a cursor."},
-    )
-    hasPrevPage = fields.Boolean()
-    hasNextPage = fields.Boolean()
-    prevPage = fields.Integer(allow_none=True)
-    nextPage = fields.Integer(allow_none=True)
-    nextCursor = fields.String(
-        allow_none=True,
-        metadata={
-            "description": "What to send as `after` for what follows; null at the end, and on pages after the first of "
-            "lists without a lasting order."
-        },
-    )
+
+def part_schema(name: str, position: Any, docs: fields.Field[Any], description: str | None = None) -> type[Schema]:
+    """Return the schema of a part of a list: its `position` (PagePosition or CursorPosition) and its entries."""
+    return type(name, (output_of(position),), {"docs": docs, "__doc__": description})
 
 
 @cache
 def page_of(model: Any) -> type[Schema]:
     """Return the schema of a page of a TypedDict or a schema."""
     schema = output_of(model)
-    return type(f"{schema.__name__}Page", (PageMetadata,), {"docs": fields.List(fields.Nested(schema))})
+    return part_schema(f"{schema.__name__}Page", PagePosition, fields.List(fields.Nested(schema)))
 
 
-class CursorPage(TypedDict, Generic[T]):
+class CursorPosition(TypedDict):
+    """What a part of a list has in addition to its entries."""
+
+    nextCursor: Annotated[str | None, Description("What to send as `after` for the next part; null at the end.")]
+    hasMore: Annotated[bool, Description("Whether there is a next part.")]
+
+
+class CursorPage(CursorPosition, Generic[T]):
     """Part of a list: its entries, and the cursor of the next part; null and false at the end."""
 
     docs: list[T]
-    nextCursor: str | None
-    hasMore: bool
-
-
-_LIMIT = QueryInteger(
-    minimum=1,
-    maximum=MAX_LIMIT,
-    load_default=DEFAULT_LIMIT,
-    metadata={"description": f"The largest number of entries; default {DEFAULT_LIMIT}."},
-)
-_AFTER = fields.String(
-    load_default=None, metadata={"description": "The `nextCursor` of the part before; absent for the first part."}
-)
 
 
 class PartQuery(TypedDict):
     """The query of a list that is read by cursor: `limit` (1 to 100) and `after`."""
 
-    limit: Annotated[int, _LIMIT]
-    after: Annotated[str | None, _AFTER]
-
-
-class CursorQuery(Input):
-    """The schema of PartQuery, for schemas that have more fields."""
-
-    limit, after = _LIMIT, _AFTER
-
-
-class CursorMetadata(Output):
-    """What a part of a list has in addition to its entries."""
-
-    nextCursor = fields.String(
-        allow_none=True, metadata={"description": "What to send as `after` for the next part; null at the end."}
-    )
-    hasMore = fields.Boolean(metadata={"description": "Whether there is a next part."})
+    limit: Annotated[
+        int,
+        QueryInteger(maximum=MAX_LIMIT),
+        Default(DEFAULT_LIMIT),
+        Description(f"The largest number of entries; default {DEFAULT_LIMIT}."),
+    ]
+    after: Annotated[
+        str | None,
+        fields.String(),
+        Description("The `nextCursor` of the part before; absent for the first part."),
+    ]
 
 
 @cache
 def cursor_page_of(model: Any) -> type[Schema]:
     """Return the schema of a part of a list of a TypedDict or a schema."""
     schema = output_of(model)
-    return type(f"{schema.__name__}List", (CursorMetadata,), {"docs": fields.List(fields.Nested(schema))})
+    return part_schema(f"{schema.__name__}List", CursorPosition, fields.List(fields.Nested(schema)))
 
 
 def skip_of(page: int, size: int) -> int:

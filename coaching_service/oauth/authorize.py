@@ -15,8 +15,8 @@ from multidict import MultiDict, MultiMapping
 from coaching_service.core.database.context import Context, Services
 from coaching_service.oauth import redirects
 from coaching_service.oauth.client_documents import DocumentRejected, find_client
+from coaching_service.oauth.clients import OAuthClient
 from coaching_service.oauth.metadata import is_our_resource, resource_of
-from coaching_service.oauth.models import OAuthClient
 from coaching_service.oauth.scopes import offered_scopes, requested_scopes
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Scope

@@ -16,10 +16,9 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.outbound.client import OutboundResponse
 from coaching_service.core.outbound.errors import OutboundError
-from coaching_service.oauth import store
-from coaching_service.oauth.clients import describe_client
+from coaching_service.oauth import clients
+from coaching_service.oauth.clients import OAuthClient, describe_client
 from coaching_service.oauth.errors import OAuthError
-from coaching_service.oauth.models import OAuthClient
 
 _MAX_READS = 60  # from one network address in 15 minutes
 _MAX_URL = 2_000
@@ -52,7 +51,7 @@ async def find_client(services: Services, client_id: str, network_address: str) 
     The document is stored for as long as its `Cache-Control` allows, five minutes to a day, by default an hour. None if
     there is no such client. Raises DocumentRejected, and TooManyRequests if this address has too many documents read.
     """
-    stored = await store.find_client(services, client_id)
+    stored = await clients.find_client(services, client_id)
     if not is_document_url(services, client_id):
         return stored
     if stored is not None and stored.get("documentUntil", now()) > now():
@@ -71,7 +70,7 @@ async def _read(services: Services, url: str) -> OAuthClient:
     except OAuthError as error:
         raise DocumentRejected(f"The description of the application is not valid: {error.description}") from None
     until = _cached_until(response)
-    await store.save_document(services, client, until)
+    await clients.save_document(services, client, until)
     return {**client, "documentUntil": until}
 
 

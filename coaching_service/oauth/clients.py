@@ -1,22 +1,78 @@
-"""OAuth clients: registration (RFC 7591) and authentication at the token endpoint."""
+"""OAuth clients, which belong to no company: registration (RFC 7591) and authentication at the token endpoint."""
 
 from __future__ import annotations
 
 import hmac
 import time
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import NotRequired, TypedDict
 
 from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
-from coaching_service.oauth import redirects, store
+from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sharding import Unsharded
+from coaching_service.oauth import redirects
 from coaching_service.oauth.errors import OAuthError, invalid_client
-from coaching_service.oauth.models import ClientRegistration, NewOAuthClient, OAuthClient
 from coaching_service.oauth.scopes import SCOPE
 
 METHODS = ("none", "client_secret_post", "client_secret_basic")
 GRANT_TYPES = ("authorization_code", "refresh_token")
 _MAX_URIS = 20
 _MAX_NAME = 100
+# A client without a grant is deleted early; one with a grant is kept as long as the grant lasts without use.
+UNUSED_LIFETIME = timedelta(days=2)
+USED_LIFETIME = timedelta(days=90)
+
+
+class NewOAuthClient(TypedDict):
+    """A client to register: an application that coaches may give access to.
+
+    `method`: how it authenticates at the token endpoint (`none`, `client_secret_post` or `client_secret_basic`).
+    `secretHash`: SHA-256 of its secret, None for a public client.
+    """
+
+    clientId: str
+    name: str
+    redirectUris: list[str]
+    grantTypes: list[str]
+    method: str
+    secretHash: str | None
+
+
+class OAuthClient(NewOAuthClient):
+    """A client as it is stored; it belongs to no company.
+
+    `documentUntil`: of a client with a metadata document, when the document has to be read again.
+    """
+
+    documentUntil: NotRequired[datetime]
+
+
+class ClientRegistration(TypedDict):
+    """The response of RFC 7591; the secret only for confidential clients."""
+
+    client_id: str
+    client_id_issued_at: int
+    client_name: str
+    redirect_uris: list[str]
+    grant_types: list[str]
+    response_types: list[str]
+    token_endpoint_auth_method: str
+    scope: str
+    client_secret: NotRequired[str]
+    client_secret_expires_at: NotRequired[int]
+
+
+_clients = Documents[OAuthClient](
+    "oauthClients",
+    global_indexes=(Index(("clientId",), unique=True), Index(("expiresAt",), expire_after=0)),
+    cross_company_reason="an application registers before any coach gives it access, and acts for many companies",
+    placement=Unsharded("applications act for many companies, and few register"),
+    transfer=NotExported("applications belong to no company"),
+)
 
 
 async def register(services: Services, metadata: Mapping[str, object]) -> ClientRegistration:
@@ -26,7 +82,10 @@ async def register(services: Services, metadata: Mapping[str, object]) -> Client
     """
     secret = None if metadata.get("token_endpoint_auth_method") == "none" else new_token()
     client = describe_client(new_token(), metadata, secret)
-    await store.create_client(services, client)
+    at = now()
+    await _clients.across_companies(services).insert_one(
+        {**client, "createdAt": at, "expiresAt": at + UNUSED_LIFETIME}
+    )
     return _registration(client, secret)
 
 
@@ -100,10 +159,42 @@ async def authenticate(services: Services, client_id: str, secret: str | None, *
 
     `basic`: the credentials came in an Authorization header. Raises OAuthError.
     """
-    client = await store.find_client(services, client_id)  # a document was stored before the code was issued
+    client = await find_client(services, client_id)  # a document was stored before the code was issued
     if client is None:
         raise invalid_client(challenge=basic)
     secret_hash = client["secretHash"]
     if secret_hash is not None and (secret is None or not hmac.compare_digest(token_hash(secret), secret_hash)):
         raise invalid_client(challenge=basic)
     return client
+
+
+# --- stored clients --------------------------------------------------------------------------------------------------
+
+
+async def save_document(services: Services, client: NewOAuthClient, until: datetime) -> None:
+    """Store a client as its metadata document describes it, which has to be read again after `until`."""
+    at = now()
+    await _clients.across_companies(services).update_one(
+        {"clientId": client["clientId"]},
+        {
+            "$set": {**client, "documentUntil": until},
+            "$setOnInsert": {"createdAt": at},
+            "$max": {"expiresAt": at + UNUSED_LIFETIME},
+        },
+        upsert=True,
+    )
+
+
+async def find_client(services: Services, client_id: str) -> OAuthClient | None:
+    """Return the client, or None."""
+    client: OAuthClient | None = await _clients.across_companies(services).find_one(  # type: ignore[assignment]  # the driver's documents are untyped
+        {"clientId": client_id, "expiresAt": {"$gt": now()}}
+    )
+    return client
+
+
+async def extend_lifetime(services: Services, client_id: str) -> None:
+    """Record that a client received or renewed tokens."""
+    await _clients.across_companies(services).update_one(
+        {"clientId": client_id}, {"$set": {"expiresAt": now() + USED_LIFETIME}}
+    )

@@ -5,16 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import dataclass
+from typing import NotRequired, TypedDict
 from urllib.parse import unquote_plus
 
 from multidict import MultiMapping
 
 from coaching_service.core.database.context import Services
-from coaching_service.oauth import store
-from coaching_service.oauth.clients import authenticate
+from coaching_service.oauth.clients import OAuthClient, authenticate, extend_lifetime
 from coaching_service.oauth.errors import OAuthError, invalid_client, invalid_request
 from coaching_service.oauth.metadata import is_our_resource
-from coaching_service.oauth.models import OAuthClient, TokenResponse
 from coaching_service.oauth.scopes import SCOPE, granted_scopes
 from coaching_service.people.assistants import service as assistants
 
@@ -42,6 +41,16 @@ class TokenRequest:
         return value
 
 
+class TokenResponse(TypedDict):
+    """The response of the token endpoint; `expires_in` in seconds."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+    refresh_token: NotRequired[str]
+
+
 async def issue(services: Services, form: TokenRequest) -> TokenResponse:
     """Issue tokens for a code or a refresh token. Raises OAuthError."""
     client = await _authenticate_client(services, form)
@@ -57,7 +66,7 @@ async def issue(services: Services, form: TokenRequest) -> TokenResponse:
             raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
     except assistants.GrantRejected as refused:
         raise OAuthError("invalid_grant", str(refused)) from None
-    await store.extend_lifetime(services, client["clientId"])
+    await extend_lifetime(services, client["clientId"])
     response: TokenResponse = {
         "access_token": tokens.access,
         "token_type": "Bearer",

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from marshmallow import Schema, fields
 
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.pagination import CursorMetadata, PageMetadata
+from coaching_service.core.pagination import CursorPosition, PagePosition, part_schema
 from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice
 from coaching_service.people.activity import feed_data
@@ -45,13 +45,12 @@ def _events(base: type[Schema], name: str) -> fields.Field[list[Any]]:
     return fields.List(Variant({each: _event(each, base, name) for each in get_args(ActivityType)}))
 
 
-class ActivityEventPage(PageMetadata):
-    """A page of the activity feed."""
-
-    docs = _events(_EVENT, "Event")
-
-
-class CompanyEventList(CursorMetadata):
-    """A part of the activity feed of all clients."""
-
-    docs = _events(_COMPANY_EVENT, "CompanyEvent")
+ActivityEventPage = part_schema(
+    "ActivityEventPage", PagePosition, _events(_EVENT, "Event"), "A page of the activity feed."
+)
+CompanyEventList = part_schema(
+    "CompanyEventList",
+    CursorPosition,
+    _events(_COMPANY_EVENT, "CompanyEvent"),
+    "A part of the activity feed of all clients.",
+)

@@ -6,10 +6,9 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
-from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.people.customers.trainer_filter import parse_trainers
 from coaching_service.progress.attention import service
 from coaching_service.progress.attention.models import AttentionDismissal, AttentionEntry, AttentionQuery
@@ -17,12 +16,7 @@ from coaching_service.progress.attention.models import AttentionDismissal, Atten
 routes = Routes("/coach/attention", tag="Attention")
 
 
-@routes.get(
-    "",
-    access=coach(CUSTOMERS.VIEW),
-    query=query_of(AttentionQuery, CursorQuery)(),
-    returns=cursor_page_of(AttentionEntry),
-)
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=AttentionQuery, returns=cursor_page_of(AttentionEntry))
 async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[AttentionEntry]:
     """List the clients who need attention, highest score first.
 

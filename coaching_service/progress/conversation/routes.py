@@ -7,10 +7,10 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.field_schemas import input_of, query_of
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, CursorQuery, cursor_page_of
+from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.progress.conversation import attachments, models, service
 
@@ -31,12 +31,7 @@ _MESSAGE_CHANGE = patch_of(input_of(models.MessageText), name="MessageChange")
 _FILE = MultipartBody("file", attachments.CONTENT_TYPES, size_limit="attachment", file_required=True)
 
 
-@routes.get(
-    "",
-    access=coach(CUSTOMERS.VIEW),
-    query=query_of(models.MessageQuery, CursorQuery)(),
-    returns=cursor_page_of(models.MESSAGE),
-)
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=models.MessageQuery, returns=cursor_page_of(models.MESSAGE))
 async def list_messages(ctx: Context, customer_id: ObjectId, query: models.MessageQuery) -> CursorPage[models.Message]:
     """List the messages of a client's conversation, newest first.
 
@@ -126,7 +121,7 @@ async def upload_message_attachment(
 @inbox_routes.get(
     "",
     access=coach(CUSTOMERS.VIEW),
-    query=query_of(models.ConversationQuery, CursorQuery)(),
+    query=models.ConversationQuery,
     returns=cursor_page_of(models.Conversation),
 )
 async def list_conversations(ctx: Context, query: models.ConversationQuery) -> CursorPage[models.Conversation]:
@@ -137,9 +132,7 @@ async def list_conversations(ctx: Context, query: models.ConversationQuery) -> C
     return await service.list_conversations(ctx, unread=query.get("unread"), limit=query["limit"], after=query["after"])
 
 
-@own_routes.get(
-    "", access=customer(), query=query_of(models.MessageQuery, CursorQuery)(), returns=cursor_page_of(models.MESSAGE)
-)
+@own_routes.get("", access=customer(), query=models.MessageQuery, returns=cursor_page_of(models.MESSAGE))
 async def list_own_messages(ctx: Context, query: models.MessageQuery) -> CursorPage[models.Message]:
     """List the messages of my conversation with my coaches, newest first."""
     return await service.list_messages(
