@@ -18,12 +18,11 @@ from coaching_service.core.database.abandoned import aborting_abandoned_transact
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.cross_origin import CrossOrigin
-from coaching_service.core.http.handlers import Authenticate, HandlerDependencies, mount
+from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.interruption import end_interruption
-from coaching_service.core.http.metrics import core_readings
 from coaching_service.core.http.middleware import request_middleware
-from coaching_service.core.http.operator_endpoints import OperatorEndpoints
-from coaching_service.core.http.request_limits import RequestLimits
+from coaching_service.core.http.operator_endpoints import OperatorEndpoints, core_readings
+from coaching_service.core.http.request_limits import Authenticate, RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.http.security_headers import adding_security_headers
 from coaching_service.core.jobs import worker

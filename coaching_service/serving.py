@@ -22,7 +22,7 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.embedded import kill_running
 from coaching_service.core.http.availability import Availability
 from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
-from coaching_service.core.http.metrics import metrics_handler
+from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Runner
 from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
 from coaching_service.preparation import prepare_database

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.json_bodies import decode_body
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
+from coaching_service.core.http.request_limits import Authenticate
 from coaching_service.core.http.request_parsing import network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
 from coaching_service.mcp.message_handler import MessageHandler
@@ -24,7 +25,6 @@ from coaching_service.mcp.narrowing import Narrowing, read_narrowing, require_cl
 from coaching_service.mcp.replies import PARSE_ERROR, SESSION_HEADER, Reply, failure, malformed_body
 
 PATH = "/mcp"
-Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
 
 _JSON = "application/json"
 _EVENT_STREAM = "text/event-stream"

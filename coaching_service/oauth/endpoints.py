@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 import orjson
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
 from multidict import MultiDict
 
 from coaching_service.core import rate_limits
@@ -19,8 +20,6 @@ from coaching_service.core.http.request_parsing import network_address, read_byt
 from coaching_service.core.http.responses import to_json
 from coaching_service.oauth import clients, metadata, tokens
 from coaching_service.oauth.errors import OAuthError, invalid_request
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _ERRORS: dict[type[ServiceError], str] = {
     Unavailable: "temporarily_unavailable",

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Literal
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from coaching_service.core.errors import Unavailable
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _ALWAYS_AVAILABLE = ("/healthz", "/metrics")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from coaching_service.core.http.middleware import PRINCIPAL
 from coaching_service.core.http.routes import Route
@@ -14,24 +14,10 @@ _PREFLIGHT_SECONDS = 600
 _METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 # X-API-Key is left out on purpose: a key in a web page is public.
 _REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, Range, X-Request-Id"
-_RESPONSE_HEADERS = ", ".join(
-    (
-        "Content-Disposition",
-        "Deprecation",
-        "ETag",
-        "Idempotent-Replayed",
-        "Preference-Applied",
-        "RateLimit",
-        "RateLimit-Policy",
-        "Retry-After",
-        "Sunset",
-        "X-As-Of",
-        "X-Change-Id",
-        "X-Request-Id",
-    )
+_RESPONSE_HEADERS = (
+    "Content-Disposition, Deprecation, ETag, Idempotent-Replayed, Preference-Applied, RateLimit, RateLimit-Policy, "
+    "Retry-After, Sunset, X-As-Of, X-Change-Id, X-Request-Id"
 )
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class CrossOrigin:

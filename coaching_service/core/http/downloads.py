@@ -15,7 +15,7 @@ from aiohttp import hdrs, web
 
 from coaching_service.core.database.context import RECHECK_SECONDS
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.conditional import is_not_modified
+from coaching_service.core.http.static_content import is_not_modified
 
 log = structlog.get_logger("coaching_service")
 CHUNK_SECONDS = 60.0  # a receiver that accepts less in that time is disconnected

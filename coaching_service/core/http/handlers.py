@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
 from coaching_service.core.accepted import Accepted
@@ -37,7 +38,7 @@ from coaching_service.core.http.dry_runs import (
 )
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
-from coaching_service.core.http.request_limits import RequestLimits
+from coaching_service.core.http.request_limits import Authenticate, RequestLimits
 from coaching_service.core.http.request_parsing import (
     is_disconnected,
     network_address,
@@ -64,9 +65,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.slots import RequestSlots
-
-Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
-AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _JSON = "application/json; charset=utf-8"
 _IDEMPOTENCY_KEY = "Idempotency-Key"

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.monitor import Interruption
@@ -18,9 +17,7 @@ def interrupting(services: Services, request: web.Request) -> Interruption:
     return interruption
 
 
-def interruptible(
-    services: Services, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+def interruptible(services: Services, handler: Handler) -> Handler:
     """Return the aiohttp handler that runs `handler` in `interrupting`."""
 
     async def handle(request: web.Request) -> web.StreamResponse:

@@ -6,11 +6,10 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable
 
 import structlog
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 from opentelemetry.trace import SpanKind
 
 from coaching_service.core.auth.principal import Principal
@@ -43,7 +42,6 @@ _PROBES = ("/healthz", "/readyz", "/metrics")  # not traced
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 log = structlog.get_logger("coaching_service")
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property, partial
+from math import nan
 from typing import Any
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from coaching_service import __version__
 from coaching_service.core.background import retrieve_failure
-from coaching_service.core.database import migrations
+from coaching_service.core.changes.numbering.sequencer import count_pending
+from coaching_service.core.database import files, migrations
 from coaching_service.core.database.connection import Index, read_clock_difference, unreachable
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -20,15 +24,16 @@ from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page, guides_pages
 from coaching_service.core.http.guides_pages import Guide
-from coaching_service.core.http.metrics import metrics_handler
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 from coaching_service.core.http.static_content import StaticContent
-from coaching_service.core.metrics import Reading
+from coaching_service.core.jobs import inspection
+from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
 
 log = structlog.get_logger("coaching_service")
 _MAX_CLOCK_SECONDS = 60.0
+_MAX_PENDING_CHANGES = 10_000
 _JSON_TYPE, _HTML = "application/json; charset=utf-8", "text/html; charset=utf-8"
 _JSON = {"Content-Type": _JSON_TYPE}
 _CONTENT_SECURITY_POLICY = (
@@ -162,3 +167,41 @@ class OperatorEndpoints:
     async def docs_file(self, name: str, request: web.Request) -> web.Response:
         """Return the stylesheet, the filter or the icon of these pages."""
         return StaticContent(docs_page.page_file(name), _DOCS_FILES[name]).respond(request)
+
+
+# --- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def metrics_handler(services: Services, readings: Sequence[Reading]) -> Handler:
+    """Return the aiohttp handler that exposes the metrics of this process, or of all workers, and of the database."""
+
+    async def handle(_: web.Request) -> web.Response:
+        await asyncio.gather(*(read(services) for read in readings))
+        metrics = services.metrics
+        text = metrics.report() if metrics.add_others is None else await metrics.add_others(metrics.report())
+        return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return handle
+
+
+def core_readings(job_kinds: Collection[str]) -> tuple[Reading, ...]:
+    """Return what is read of the change log, of files, and of jobs of these kinds."""
+    return _read_change_log, _read_files, partial(_read_jobs, kinds=job_kinds)
+
+
+async def _read_change_log(services: Services) -> None:
+    metrics, pending = services.metrics, count_pending(services, _MAX_PENDING_CHANGES)
+    await read_backlog(pending, metrics.changes_pending, metrics.oldest_change_seconds, "pending changes")
+
+
+async def _read_files(services: Services) -> None:
+    stored = await reading_in_time(files.count_stored_bytes(services), nan, "stored files")
+    services.metrics.stored_bytes.set(stored)
+
+
+async def _read_jobs(services: Services, kinds: Collection[str]) -> None:
+    due = await reading_in_time(inspection.count_due(services, kinds), None, "jobs")
+    for kind in kinds:
+        count, seconds = (nan, nan) if due is None else due.get(kind, (0, 0.0))
+        services.metrics.jobs_pending.labels(kind).set(count)
+        services.metrics.oldest_job_seconds.labels(kind).set(seconds)

@@ -8,20 +8,9 @@ from aiohttp import web
 
 _STRICT_TRANSPORT_SECURITY = "max-age=31536000"
 # What pages and their libraries do not use; the rest timer keeps the screen on, and buttons write to the clipboard.
-_PERMISSIONS_POLICY = ", ".join(
-    f"{feature}=()"
-    for feature in (
-        "accelerometer",
-        "camera",
-        "display-capture",
-        "geolocation",
-        "gyroscope",
-        "magnetometer",
-        "microphone",
-        "midi",
-        "payment",
-        "usb",
-    )
+_PERMISSIONS_POLICY = (
+    "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), "
+    "midi=(), payment=(), usb=()"
 )
 # Pages of other sites may show these: files by their signed links, and the icon of the MCP server.
 _EMBEDDABLE = ("/files/", "/app/static/")

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import re
 from collections.abc import Mapping
 from functools import cached_property
 
 from aiohttp import hdrs, web
 
 from coaching_service.core.http.compression import accepts_gzip
-from coaching_service.core.http.conditional import is_not_modified
+
+_TAGS = re.compile(r'(?:W/)?("[^"]*")')
+
+
+def is_not_modified(request: web.Request, etag: str) -> bool:
+    """Return whether `If-None-Match` is `*`, or names `etag` in its list, by weak comparison (RFC 9110, 13.1.2).
+
+    `etag` is quoted.
+    """
+    sent = ",".join(request.headers.getall(hdrs.IF_NONE_MATCH, ()))
+    return sent.strip() == "*" or etag.removeprefix("W/") in _TAGS.findall(sent)
 
 
 class StaticContent:
