@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar
 from coaching_service.core.ids import ObjectId
 
 D = TypeVar("D", bound=Mapping[str, object])
+RETRY_SOON: Mapping[str, str] = {"Retry-After": "1"}  # in seconds
 
 
 class FieldError(TypedDict):
@@ -49,27 +50,29 @@ class ErrorBody(TypedDict, total=False):
 class ServiceError(Exception):
     """A failure that is reported to the caller.
 
-    `message` is a sentence for people, or a list of them. `code` is stable and UPPER_SNAKE; None where the
-    specification fixes a shape without one. `details` are the facts behind the message, for interfaces that word it
+    `message` is a sentence for people, or a list of them; an error that is always the same has it in its class. `code`
+    is stable and UPPER_SNAKE; None where the specification fixes a shape without one. `details` are the facts behind the message, for interfaces that word it
     themselves. `headers` are added to a REST response.
     """
 
     status: ClassVar[int] = 500
     reason: ClassVar[str] = "Internal Server Error"
     default_code: ClassVar[str | None] = None
+    default_message: ClassVar[str] = ""
+    default_headers: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
-        message: str | list[str],
+        message: str | list[str] = "",
         headers: Mapping[str, str] | None = None,
         *,
         code: str | None = None,
         **details: Any,
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = message or self.default_message
+        super().__init__(self.message)
         self.code = code or self.default_code
-        self.headers = dict(headers or {})
+        self.headers = dict(self.default_headers if headers is None else headers)
         self.details = details
 
     def __str__(self) -> str:
@@ -115,10 +118,7 @@ class InvalidQueryType(BadRequest):
 class Unauthorized(ServiceError):
     """The credential is missing, or the bearer token is not valid."""
 
-    status, reason = 401, "Unauthorized"
-
-    def __init__(self) -> None:
-        super().__init__("Unauthorized")
+    status, reason, default_message = 401, "Unauthorized", "Unauthorized"
 
     def body(self) -> ErrorBody:
         """Return the specification's shape, without `error`."""
@@ -128,10 +128,7 @@ class Unauthorized(ServiceError):
 class InvalidApiKey(ServiceError):
     """The API key is unknown, deleted or expired."""
 
-    status, reason = 401, "Unauthorized"
-
-    def __init__(self) -> None:
-        super().__init__("Invalid API key")
+    status, reason, default_message = 401, "Unauthorized", "Invalid API key"
 
     def body(self) -> ErrorBody:
         """Return the specification's shape: only a message."""
@@ -167,9 +164,7 @@ class CompanySuspended(Forbidden):
     """The operator of the service has suspended the company: its data stays, and its users have no access for now."""
 
     default_code = "COMPANY_SUSPENDED"
-
-    def __init__(self) -> None:
-        super().__init__("This company is suspended; ask the operator of the service")
+    default_message = "This company is suspended; ask the operator of the service"
 
 
 class NotFound(ServiceError):
@@ -240,11 +235,7 @@ class CursorExpired(ServiceError):
     """
 
     status, reason, default_code = 410, "Gone", "CURSOR_EXPIRED"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The events after this cursor are not available; read the data again, then continue without it"
-        )
+    default_message = "The events after this cursor are not available; read the data again, then continue without it"
 
 
 class TooLarge(ServiceError):
@@ -274,8 +265,7 @@ class TooManyRequests(ServiceError):
 class InternalError(ServiceError):
     """A defect. Its cause is in the log under the request id, never in the response."""
 
-    def __init__(self) -> None:
-        super().__init__("Internal server error")
+    default_message = "Internal server error"
 
 
 class Unavailable(ServiceError):
@@ -285,9 +275,7 @@ class Unavailable(ServiceError):
     """
 
     status, reason, default_code = 503, "Service Unavailable", "UNAVAILABLE"
-
-    def __init__(self, message: str) -> None:
-        super().__init__(message, {"Retry-After": "1"})
+    default_headers = RETRY_SOON
 
 
 class OutcomeUnknown(ServiceError):
@@ -301,27 +289,22 @@ class OutcomeUnknown(ServiceError):
     def __init__(self, has_key: bool = False) -> None:
         """Create the error; `has_key`: the request can be sent again with its key."""
         advice = "send it again with the same Idempotency-Key" if has_key else "look before you try again"
-        super().__init__(f"It may have been saved: {advice}", {"Retry-After": "1"} if has_key else None)
+        super().__init__(f"It may have been saved: {advice}", RETRY_SOON if has_key else None)
         self.has_key = has_key
 
 
 class LoadsConverting(Unavailable):
     """The loads of the company are being converted to another unit: what is read or written now could be in either."""
 
-    def __init__(self) -> None:
-        super().__init__("The loads of the company are being converted to another unit; try again shortly")
-        self.headers = {"Retry-After": "5"}
+    default_message = "The loads of the company are being converted to another unit; try again shortly"
+    default_headers: ClassVar[Mapping[str, str]] = {"Retry-After": "5"}
 
 
 class StorageFull(ServiceError):
     """The disk of the database is nearly full: nothing was changed. Reads continue, and changes once there is space."""
 
     status, reason, default_code = 507, "Insufficient Storage", "STORAGE_FULL"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The disk of the service is nearly full, so nothing can be saved; ask its operator to free space"
-        )
+    default_message = "The disk of the service is nearly full, so nothing can be saved; ask its operator to free space"
 
 
 class LegacyFailure(ServiceError):

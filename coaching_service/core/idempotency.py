@@ -23,7 +23,7 @@ from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import BadRequest, Conflict
+from coaching_service.core.errors import RETRY_SOON, BadRequest, Conflict
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId, stable_id
 
@@ -104,37 +104,31 @@ class IdempotencyKeyReused(Conflict):
     """The key was used with another request."""
 
     default_code = "IDEMPOTENCY_KEY_REUSED"
+    default_message = "This Idempotency-Key was used with another body"
 
 
 class RequestInProgress(IdempotencyKeyReused):
     """The first request with the same key is still running."""
 
     default_code = "IDEMPOTENCY_KEY_IN_USE"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "A request with this Idempotency-Key is still running; try again shortly", headers={"Retry-After": "1"}
-        )
+    default_message = "A request with this Idempotency-Key is still running; try again shortly"
+    default_headers = RETRY_SOON
 
 
 class KeyNotSupported(BadRequest):
     """The operation takes no `Idempotency-Key`: repeating it would not be safe, or would reveal a secret again."""
 
     default_code = "IDEMPOTENCY_NOT_SUPPORTED"
-
-    def __init__(self) -> None:
-        super().__init__("This operation takes no Idempotency-Key; read the resource before you repeat it")
+    default_message = "This operation takes no Idempotency-Key; read the resource before you repeat it"
 
 
 class ResponseUnreadable(Conflict):
     """The stored response is encrypted with a master key that this process does not have."""
 
     default_code = "IDEMPOTENT_RESPONSE_UNREADABLE"
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The request was carried out before, but its stored response cannot be read any more; read the resource"
-        )
+    default_message = (
+        "The request was carried out before, but its stored response cannot be read any more; read the resource"
+    )
 
 
 async def run_once(
@@ -203,7 +197,7 @@ async def find_done_steps(
     identifiers = {_step_id(claim, step): step for step in steps}
     done = await _replays.find(ctx, {"_id": {"$in": list(identifiers)}}, fields=("fingerprint", "result"))
     if any(each["fingerprint"] != claim.fingerprint for each in done):
-        raise _other_body()
+        raise IdempotencyKeyReused
     return {identifiers[each["_id"]]: each.get("result") for each in done}
 
 
@@ -251,7 +245,7 @@ async def _find_response(ctx: Context, claim: Claim) -> StoredResponse | None:
     if record is None:
         return None
     if record["fingerprint"] != claim.fingerprint:
-        raise _other_body()
+        raise IdempotencyKeyReused
     if about := record["about"]:
         await ctx.publish(ResponseReplayed(about))
     try:
@@ -259,10 +253,6 @@ async def _find_response(ctx: Context, claim: Claim) -> StoredResponse | None:
     except SecretUnreadable:
         raise ResponseUnreadable from None
     return StoredResponse(record["status"], body, replayed=True, change_id=record.get("changeId"))
-
-
-def _other_body() -> IdempotencyKeyReused:
-    return IdempotencyKeyReused("This Idempotency-Key was used with another body")
 
 
 def _binding(claim: Claim) -> str:

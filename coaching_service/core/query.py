@@ -1,4 +1,4 @@
-"""Fields of the query string, with the conversions of the specification (section 8)."""
+"""Fields of the query string, with the conversions of the specification (section 8), and of multipart forms."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, TypedDict
 
+import orjson
 from marshmallow import fields, validates_schema
 
 from coaching_service.core.validation import Date, Identifier, Input, ListOf, in_range
-from coaching_service.core.validation_messages import Message, invalid
+from coaching_service.core.validation_messages import DEFAULT_CODE, Message, invalid
 
 MAX_SAFE_INTEGER = 2**53 - 1
 # Messages that the specification fixes: the response states nothing else, not even the parameter.
@@ -43,16 +44,6 @@ class QueryInteger(fields.Integer):
         for validate in in_range(self.minimum, self.maximum):  # before int(), which is slow for 1e999999
             validate(number)
         return int(number)
-
-
-class FormVersion(QueryInteger):
-    """The `version` a change was based on, as a text field of a multipart body."""
-
-    default_error_messages = {"required": Message("must be an integer", "NOT_AN_INTEGER")}
-
-    def __init__(self, **options: Any) -> None:
-        metadata = {"description": "The version this change is based on: 409 if the record has moved on since."}
-        super().__init__(minimum=0, maximum=2**31, metadata=metadata, **options)
 
 
 class QueryBoolean(fields.Boolean):
@@ -97,7 +88,7 @@ class DateRange(Input):
 
 
 class QueryTime(fields.String):
-    """A time in a query parameter: ISO 8601, UTC unless it names an offset; loaded as stored times are."""
+    """A time in a query parameter or body: ISO 8601, UTC unless it names an offset; loaded as stored times are."""
 
     default_error_messages = {"invalid": Message("must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME")}
 
@@ -109,14 +100,48 @@ class QueryTime(fields.String):
         try:
             time = datetime.fromisoformat(value)
             return (time if time.tzinfo is None else time.astimezone(UTC)).replace(tzinfo=None)
-        except (TypeError, ValueError, OverflowError):  # arguments of tools may be of any type
+        except (TypeError, ValueError, OverflowError):  # in bodies, and arguments of tools, it may be of any type
             raise self.make_error("invalid") from None
 
 
-class BodyTime(QueryTime):
-    """A time in a body: ISO 8601, UTC unless it names an offset."""
+# --- text fields of multipart forms ----------------------------------------------------------------------------------
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:  # type: ignore[override]  # text on the wire, a time in the service
-        if not isinstance(value, str):
+_MAX_ENTRIES, _MAX_BYTES = 5_000, 1_000_000
+
+
+class FormVersion(QueryInteger):
+    """The `version` a change was based on, as a text field of a multipart body."""
+
+    default_error_messages = {"required": Message("must be an integer", "NOT_AN_INTEGER")}
+
+    def __init__(self, **options: Any) -> None:
+        metadata = {"description": "The version this change is based on: 409 if the record has moved on since."}
+        super().__init__(minimum=0, maximum=2**31, metadata=metadata, **options)
+
+
+class FormBoolean(fields.Boolean):
+    """A boolean in a text field of a multipart form: `true` or `false`, and nothing else."""
+
+    default_error_messages = {"invalid": Message("must be true or false", DEFAULT_CODE)}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> bool:
+        if value not in ("true", "false"):
             raise self.make_error("invalid")
-        return super()._deserialize(value, attr, data)
+        return bool(value == "true")
+
+
+class FormObject(fields.String):
+    """A JSON object of strings in a text field of a multipart form; a dictionary in Python, empty without text."""
+
+    default_error_messages = {"invalid": Message("must be a JSON object of strings", DEFAULT_CODE)}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Any:
+        try:
+            read = orjson.loads(value or "{}") if len(value or "") <= _MAX_BYTES else None
+        except orjson.JSONDecodeError:
+            raise self.make_error("invalid") from None
+        if not isinstance(read, dict) or len(read) > _MAX_ENTRIES:
+            raise self.make_error("invalid")
+        if not all(isinstance(each, str) for each in read.values()):
+            raise self.make_error("invalid")
+        return read

@@ -120,8 +120,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
     }
 
     async def list_tools(request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
-        if params is not None and params.cursor is not None:
-            raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of tools is one page")
+        _require_no_cursor(params, "tools")
         caller = _request(request)
         principal = caller.ctx.caller
         permitted = [
@@ -174,9 +173,13 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
     return Servers(make(), showing)
 
 
-async def _list_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
+def _require_no_cursor(params: PaginatedRequestParams | None, listed: str) -> None:
     if params is not None and params.cursor is not None:
-        raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of prompts is one page")
+        raise MCPError(code=INVALID_PARAMS, message=f"Unknown cursor: the list of {listed} is one page")
+
+
+async def _list_prompts(_: Request, params: PaginatedRequestParams | None) -> ListPromptsResult:
+    _require_no_cursor(params, "prompts")
     return ListPromptsResult(prompts=prompts.list_prompts())
 
 
@@ -188,14 +191,12 @@ async def _get_prompt(_: Request, params: GetPromptRequestParams) -> GetPromptRe
 
 
 async def _list_resources(_: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
-    if params is not None and params.cursor is not None:
-        raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of resources is one page")
+    _require_no_cursor(params, "resources")
     return ListResourcesResult(resources=apps.list_views())
 
 
 async def _list_resource_templates(_: Request, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-    if params is not None and params.cursor is not None:
-        raise MCPError(code=INVALID_PARAMS, message="Unknown cursor: the list of templates is one page")
+    _require_no_cursor(params, "templates")
     return ListResourceTemplatesResult(resource_templates=[])
 
 

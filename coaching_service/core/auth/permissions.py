@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 ACTIONS = ("view", "create", "edit", "delete")
 
 
-@dataclass(frozen=True)
 class Area:
     """One area of the business; its four permissions are `CUSTOMERS.VIEW` ("customers.view") and so on."""
 
-    name: str
-
-    @property
-    def VIEW(self) -> str:  # noqa: N802 - used like a constant: CUSTOMERS.VIEW
-        """The permission to read."""
-        return f"{self.name}.view"
-
-    @property
-    def CREATE(self) -> str:  # noqa: N802 - as VIEW
-        """The permission to create."""
-        return f"{self.name}.create"
-
-    @property
-    def EDIT(self) -> str:  # noqa: N802 - as VIEW
-        """The permission to change."""
-        return f"{self.name}.edit"
-
-    @property
-    def DELETE(self) -> str:  # noqa: N802 - as VIEW
-        """The permission to delete."""
-        return f"{self.name}.delete"
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.VIEW, self.CREATE, self.EDIT, self.DELETE = (f"{name}.{action}" for action in ACTIONS)
 
 
 CUSTOMERS = Area("customers")

@@ -37,9 +37,7 @@ class OutreachDenied(Forbidden):
     """The access of an assistant may not send mail or messages, or change several clients at once."""
 
     default_code = "OUTREACH_DENIED"
-
-    def __init__(self) -> None:
-        super().__init__("This access may not send mail or messages, or change several clients at once")
+    default_message = "This access may not send mail or messages, or change several clients at once"
 
 
 def find_reasons(

@@ -11,7 +11,7 @@ from marshmallow import ValidationError, post_load
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description
-from coaching_service.core.form_fields import FormBoolean
+from coaching_service.core.query import FormBoolean
 from coaching_service.core.validation import Input
 from coaching_service.integrations.history_files.columns import FIELDS
 from coaching_service.integrations.history_files.rosters import COLUMNS, JOINED

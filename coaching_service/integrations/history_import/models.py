@@ -10,8 +10,8 @@ from marshmallow import fields
 
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description, Optional
-from coaching_service.core.form_fields import FormObject
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import FormObject
 from coaching_service.core.validation import Choice, Date
 from coaching_service.integrations.history_files.models import Format, Question
 from coaching_service.integrations.history_files.rosters import Column

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
-from coaching_service.core.form_fields import FormBoolean, FormObject
+from coaching_service.core.query import FormBoolean, FormObject
 from coaching_service.core.validation import Text
 from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.library.imported_names.models import NameInFile
