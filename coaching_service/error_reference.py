@@ -6,7 +6,7 @@ Codes come from the error classes and from the places that raise them with a cod
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -55,7 +55,6 @@ def describe_errors() -> str:
         for error in classes.values()
         if vars(error).get("default_code")
     }
-    codes |= _codes_of_constructors(classes)
     for status, body in PROTOCOL_ERRORS.items():
         if "code" in body:
             codes.setdefault(body["code"], (status, f"{body['message']}."))
@@ -85,18 +84,6 @@ def describe_errors() -> str:
         + _FIELD_INTRODUCTION
         + _table(("Code",), sorted((f"`{code}`",) for code in _field_codes(calls)))
     )
-
-
-def _codes_of_constructors(classes: Mapping[str, type[errors.ServiceError]]) -> dict[str, tuple[int, str]]:
-    """Return the codes that error classes pass to the constructor of their base, with status and meaning."""
-    definitions = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
-    return {
-        code: (classes[definition.name].status, _summary(classes[definition.name]))
-        for definition in definitions
-        if definition.name in classes
-        for call in ast.walk(definition)
-        if isinstance(call, ast.Call) and _name(call) == "__init__" and (code := _code(call))
-    }
 
 
 def _field_codes(calls: list[ast.Call]) -> set[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
@@ -78,6 +78,28 @@ class CachedReads(Generic[K, V]):
     def _remove_old(self, now: float) -> None:
         recent = {key: read for key, read in self._reads.items() if now - read.began < self._seconds}
         self._reads = recent if len(recent) < MAX_CACHED_READS else {}
+
+
+class RecentValues(Generic[K, V]):
+    """Values by key, each for some seconds after it was read; for few keys, as none is removed before `clear`."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._values: dict[K, tuple[float, V]] = {}
+
+    def put(self, key: K, value: V) -> None:
+        """Store a value that has just been read."""
+        self._values[key] = (time.monotonic(), value)
+
+    def select(self, keys: Iterable[K]) -> dict[K, V]:
+        """Return the values of the keys that were read recently."""
+        oldest = time.monotonic() - self._seconds
+        entries = {key: entry for key in keys if (entry := self._values.get(key)) is not None}
+        return {key: value for key, (at, value) in entries.items() if at >= oldest}
+
+    def clear(self) -> None:
+        """Remove all values: they have changed."""
+        self._values.clear()
 
 
 class CacheWait:

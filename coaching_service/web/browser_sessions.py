@@ -33,15 +33,15 @@ _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are i
 class CrossSiteForm(Forbidden):
     """A form that was sent from another site."""
 
-    def __init__(self) -> None:
-        super().__init__("This form was sent from another site, so nothing was changed.", code="CROSS_SITE_FORM")
+    default_code = "CROSS_SITE_FORM"
+    default_message = "This form was sent from another site, so nothing was changed."
 
 
 class StaleForm(Forbidden):
     """A form whose CSRF token belongs to another session, or to one that has ended."""
 
-    def __init__(self) -> None:
-        super().__init__("This page was out of date, so nothing was changed.", code="STALE_FORM")
+    default_code = "STALE_FORM"
+    default_message = "This page was out of date, so nothing was changed."
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollectio
 from opentelemetry.trace import Tracer
 
 from coaching_service.core.auth.secrets import Vault
-from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait
+from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait, RecentValues
 from coaching_service.core.database.backup.stores import Store
 from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.database.recording import ChangeRecorder, Interface
@@ -27,7 +27,6 @@ from coaching_service.core.media import MediaWorker, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.pending_counts import PendingCounts
-from coaching_service.core.recent_values import RecentValues
 from coaching_service.core.signals import CompanySignals
 from coaching_service.core.slots import RequestSlots, WorkSlots
 from coaching_service.core.tracing import NO_TRACER
