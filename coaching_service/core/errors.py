@@ -51,8 +51,8 @@ class ServiceError(Exception):
     """A failure that is reported to the caller.
 
     `message` is a sentence for people, or a list of them; an error that is always the same has it in its class. `code`
-    is stable and UPPER_SNAKE; None where the specification fixes a shape without one. `details` are the facts behind the message, for interfaces that word it
-    themselves. `headers` are added to a REST response.
+    is stable and UPPER_SNAKE; None where the specification fixes a shape without one. `details` are the facts behind
+    the message, for interfaces that word it themselves. `headers` are added to a REST response.
     """
 
     status: ClassVar[int] = 500

@@ -81,7 +81,7 @@ class AfterCursor(Input):
 
 
 class PageFields(TypedDict):
-    """The query of a paginated list: `pageSize` (1 to 50) and `pageNum` (from 1), as the specification converts them."""
+    """The query of a paginated list: `pageSize` (1 to 50), and `pageNum` from 1."""
 
     ids: NotRequired[list[ObjectId]]
     after: str | None

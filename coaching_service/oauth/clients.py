@@ -83,9 +83,7 @@ async def register(services: Services, metadata: Mapping[str, object]) -> Client
     secret = None if metadata.get("token_endpoint_auth_method") == "none" else new_token()
     client = describe_client(new_token(), metadata, secret)
     at = now()
-    await _clients.across_companies(services).insert_one(
-        {**client, "createdAt": at, "expiresAt": at + UNUSED_LIFETIME}
-    )
+    await _clients.across_companies(services).insert_one({**client, "createdAt": at, "expiresAt": at + UNUSED_LIFETIME})
     return _registration(client, secret)
 
 

@@ -26,8 +26,6 @@ from tests.support.declared_world import World
 
 # Contract 3: the path of a personal record.
 LEGACY = "PERSONAL_RECORD_ID_INVALID"
-# Neither is refused by the type of its value: an answer may be a list, metadata may hold any JSON.
-ANY_JSON = {"value", "metadata"}
 
 
 def body_of(case: BodyCase, own: World, value: Any) -> Any:

@@ -24,7 +24,6 @@ from tests.support.mcp_client import (
 )
 
 Json = dict[str, Any]
-FAR = str(datetime.now(UTC).date() + timedelta(days=370))
 LONG_AGO = str(datetime.now(UTC).date() - timedelta(days=370))
 
 

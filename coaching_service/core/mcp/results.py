@@ -16,9 +16,9 @@ OPEN, CLOSE = "«", "»"
 # Fields that people fill in, also with one word; any other text of several words is marked too, except what we write.
 _TYPED_FIELDS = frozenset(
     {
-        *("name", "surname", "phone", "groups", "title", "description", "tags", "text", "content", "comment", "message"),
+        *("name", "surname", "phone", "groups", "title", "description", "tags", "text", "content", "comment"),
         *("instructions", "exerciseInstructions", "question", "answer", "value", "reason", "pain", "aliases", "unit"),
-        *("exerciseName", "formName", "programName", "metricName", "note", "externalId", "supersetId"),
+        *("exerciseName", "formName", "programName", "metricName", "note", "message", "externalId", "supersetId"),
     }
 )
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
