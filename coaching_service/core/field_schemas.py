@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, is_typeddict
+from typing import Any, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from marshmallow import Schema, fields, missing
 
@@ -59,13 +59,21 @@ def _request(
     return _schema(model, name, bases or (Input,), declared, description)
 
 
-def with_schemas(options: Mapping[str, Any], *, in_browser: bool = False) -> dict[str, Any]:
-    """Return the options of a route or page with schemas of its query, body and form instead of TypedDicts.
+def with_schemas(
+    options: Mapping[str, Any], handler: Callable[..., Any], *, in_browser: bool = False
+) -> dict[str, Any]:
+    """Return the options of a route or page with the schemas of its query, body and form.
 
-    `in_browser`: queries are those of pages, which are read as forms are (a box that is not checked is not sent).
+    An option that is missing is the TypedDict of the handler's parameter of the same name, if it has one; the body of a
+    multipart request follows from its fields. `in_browser`: queries are those of pages, which are read as forms are (a
+    box that is not checked is not sent).
     """
     makers = {"query": input_of if in_browser else query_of, "body": input_of, "form": input_of}
-    return {name: makers[name](each)() if is_typeddict(each) else each for name, each in options.items()}
+    declared = {name: hint for name, hint in get_type_hints(handler).items() if name in makers and is_typeddict(hint)}
+    if "multipart" in options:
+        declared.pop("body", None)
+    given = {**declared, **options}
+    return {name: makers[name](each)() if is_typeddict(each) else each for name, each in given.items()}
 
 
 # What responses add to the fields that a feature declares, before these and after them.

@@ -190,12 +190,12 @@ class Pages:
     def _declare(
         self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]
     ) -> Callable[[Handler], Handler]:
-        options = with_schemas(options, in_browser=True)
         full_path = self.prefix + path
         parameters = tuple((name, snake_case(name)) for name in re.findall(r"{(\w+)}", full_path))
 
         def declare(handler: Handler) -> Handler:
-            self.declared.append(Page(method, full_path, access, handler, path_parameters=parameters, **options))
+            with_all = with_schemas(options, handler, in_browser=True)
+            self.declared.append(Page(method, full_path, access, handler, path_parameters=parameters, **with_all))
             return handler
 
         return declare

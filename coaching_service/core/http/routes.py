@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, Any, Literal, is_typeddict
+from typing import IO, Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 from marshmallow import Schema, fields
 
@@ -16,6 +16,7 @@ from coaching_service.core.errors import ServiceError
 from coaching_service.core.field_schemas import input_of, output_of, with_schemas
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
+from coaching_service.core.pagination import CursorPage, Page, cursor_page_of, page_of
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
@@ -96,8 +97,8 @@ class Route:
     handler: Handler
     tag: str
     status: int
-    # A schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Like `query` and `body` it is
-    # declared with a TypedDict where a schema follows from one.
+    # A schema, a Variant, `list_of(schema)`, `bytes` for a Download, or None for no body. Like `query` and `body` it
+    # follows from the TypedDict in the signature of the handler, if it is not declared.
     returns: type[Schema] | PlainList | Variant | type[bytes] | None
     query: Schema | None = None
     body: Schema | Variant | ChangeByStoredType | None = None
@@ -200,6 +201,8 @@ class Route:
 class Routes:
     """The routes of one feature, under one prefix.
 
+    The signature of a handler says what its query and body are (a TypedDict), and what it returns: a TypedDict, a list,
+    Page or CursorPage of one, or None. The options `query`, `body` and `returns` are for other schemas.
     `path_descriptions` describes the path parameters that only this feature has, by name.
     """
 
@@ -208,41 +211,38 @@ class Routes:
         self.path_descriptions = path_descriptions or {}
         self.declared: list[Route] = []
 
-    def get(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+    def get(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a read."""
-        return self._declare("GET", path, access, returns, options)
+        return self._declare("GET", path, access, options)
 
-    def post(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+    def post(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a POST: 201, or `status=200` for an action that creates nothing."""
-        return self._declare("POST", path, access, returns, options)
+        return self._declare("POST", path, access, options)
 
-    def put(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+    def put(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a PUT."""
-        return self._declare("PUT", path, access, returns, options)
+        return self._declare("PUT", path, access, options)
 
-    def patch(self, path: str, *, access: Access, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
+    def patch(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a PATCH."""
-        return self._declare("PATCH", path, access, returns, options)
+        return self._declare("PATCH", path, access, options)
 
-    def delete(self, path: str, *, access: Access, returns: Any = None, **options: Any) -> Callable[[Handler], Handler]:
-        """Declare a DELETE: 204, no body; or `returns` and `status=200`."""
-        return self._declare("DELETE", path, access, returns, options)
+    def delete(self, path: str, *, access: Access, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a DELETE: 204, no body; or `status=200` with a body."""
+        return self._declare("DELETE", path, access, options)
 
-    def _declare(
-        self, method: str, path: str, access: Access, returns: Any, options: dict[str, Any]
-    ) -> Callable[[Handler], Handler]:
+    def _declare(self, method: str, path: str, access: Access, options: dict[str, Any]) -> Callable[[Handler], Handler]:
         status = options.pop("status", DEFAULT_STATUS[method])
         writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
         options.setdefault("idempotent", writes and not access.session_only and not options.get("refuses_key"))
         options.setdefault("refuses_key", writes and not options["idempotent"])
-        options = with_schemas(options)
-        returns = output_of(returns) if is_typeddict(returns) else returns
         full_path = self.prefix + path
         parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", full_path))
 
         def declare(handler: Handler) -> Handler:
             if not handler.__doc__:
                 raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
+            returns = _returned(options.pop("returns", get_type_hints(handler)["return"]))
             other_result = options.get("upserts") or options.get("resumable") or returns in (bytes, None)
             if options.get("on_worker_thread") and other_result:
                 raise TypeError(f"{method} {full_path}: a worker thread encodes plain JSON results only")
@@ -258,12 +258,24 @@ class Routes:
                     returns,
                     path_parameters=parameters,
                     path_descriptions=self.path_descriptions,
-                    **options,
+                    **with_schemas(options, handler),
                 )
             )
             return handler
 
         return declare
+
+
+def _returned(declared: Any) -> Any:
+    """Return what a route declares to return, or the type that its handler returns, with schemas instead of types."""
+    if declared is type(None):
+        return None
+    if get_origin(declared) in _LISTS:
+        return _LISTS[get_origin(declared)](*get_args(declared))
+    return output_of(declared) if is_typeddict(declared) else declared
+
+
+_LISTS: dict[Any, Callable[[Any], Any]] = {list: list_of, Page: page_of, CursorPage: cursor_page_of}
 
 
 def routes_of(groups: Sequence[Routes]) -> list[Route]:

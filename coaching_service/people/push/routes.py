@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import anyone, customer, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.external_identity import Upserted
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.push import keys, service
 from coaching_service.people.push.models import NewPushSubscription, PublicPushKey, PushSubscription
@@ -25,7 +25,7 @@ _EXAMPLE = {
 }
 
 
-@key_routes.get("", access=anyone(), returns=PublicPushKey)
+@key_routes.get("", access=anyone())
 async def get_push_public_key(ctx: Context) -> PublicPushKey:
     """Read the key with which browsers subscribe to notifications.
 
@@ -34,7 +34,7 @@ async def get_push_public_key(ctx: Context) -> PublicPushKey:
     return await keys.get_public_key(ctx.services)
 
 
-@routes.get("", access=session_only(), returns=list_of(PushSubscription))
+@routes.get("", access=session_only())
 async def list_push_subscriptions(ctx: Context) -> list[PushSubscription]:
     """List the devices on which I receive notifications, the newest first."""
     return await service.list_own(ctx)
@@ -45,7 +45,6 @@ async def list_push_subscriptions(ctx: Context) -> list[PushSubscription]:
     access=session_only(),
     upserts=True,
     refuses_key=True,
-    body=NewPushSubscription,
     returns=PushSubscription,
     errors=(Forbidden,),
     example=_EXAMPLE,
@@ -65,7 +64,7 @@ async def delete_push_subscription(ctx: Context, subscription_id: ObjectId) -> N
     await service.unsubscribe(ctx, subscription_id)
 
 
-@own_routes.get("", access=customer(), returns=list_of(PushSubscription))
+@own_routes.get("", access=customer())
 async def list_own_push_subscriptions(ctx: Context) -> list[PushSubscription]:
     """List the devices on which I receive notifications, the newest first."""
     return await service.list_own(ctx)
@@ -76,7 +75,6 @@ async def list_own_push_subscriptions(ctx: Context) -> list[PushSubscription]:
     access=customer(),
     upserts=True,
     refuses_key=True,
-    body=NewPushSubscription,
     returns=PushSubscription,
     errors=(Forbidden,),
     example={**_EXAMPLE, "endpoint": "https://push.example.com/send/7c02ab"},
