@@ -42,17 +42,24 @@ from coaching_service.web import (
     reauthentication,
     rendering,
     scripted_forms,
-    service_worker,
     static_files,
     uploads,
     views,
 )
-from coaching_service.web.browser_sessions import CSRF_FIELD, BrowserSession, StaleForm, device_of, home_of
+from coaching_service.web.browser_sessions import (
+    CSRF_FIELD,
+    BrowserSession,
+    StaleForm,
+    device_of,
+    home_of,
+    redirect_response,
+    redirect_to_sign_in,
+    see_other,
+)
 from coaching_service.web.error_pages import render_error, to_service_error
 from coaching_service.web.forms import FormData, FormState, field_names, load_form
 from coaching_service.web.page_requests import PageRequest
 from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Render, StreamedTask
-from coaching_service.web.redirects import redirect_response, redirect_to_sign_in, see_other
 from coaching_service.web.rejections import FORM_ERRORS, reject, reject_form_of
 from coaching_service.web.streamed_tasks import stream_task
 
@@ -65,7 +72,6 @@ def mount(app: web.Application, dependencies: HandlerDependencies) -> None:
     """Add the routes of every page to `app`, and an error page for every other path under /app and /train."""
     rendering.configure_templates(app, dependencies.limits)
     app.add_routes(static_files.routes())
-    app.router.add_get(service_worker.PATH, service_worker.serve_script)
     pages = views.list_pages()
     application = WebApplication(dependencies, {page.handler: page for page in pages if page.method == "GET"})
     by_pattern: dict[str, list[Page]] = {}

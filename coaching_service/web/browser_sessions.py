@@ -1,4 +1,4 @@
-"""Cookies of a browser: the sign-in session, the CSRF token of forms, and notices."""
+"""Cookies of a browser: the sign-in session, the CSRF token of forms, and notices; and redirects with them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import re
 import secrets
 from dataclasses import dataclass, replace
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 import orjson
 from aiohttp import web
@@ -20,10 +20,12 @@ from coaching_service.people.identities import devices
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.web_sessions import StartedSession
+from coaching_service.web.pages import Redirect
 
 LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
 CSRF_FIELD = "csrf"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
+_SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and try again."
 _NOTICE_SECONDS = 60
 _NOTICE_BYTES = 2_700  # with its encoding and signature less than the 4,096 bytes beyond which browsers ignore a cookie
 _DEVICE_TOKENS, _DEVICE_SEPARATOR = 5, "|"  # how many accounts of a browser are known
@@ -252,3 +254,39 @@ def landing_path(kind: SubjectKind, next_path: str | None) -> str:
     home = "/app" if kind == "coach" else "/train"
     path = local_path(next_path, home)
     return path if is_client_path(path) == (kind == "customer") else home
+
+
+def redirect_to_sign_in(request: web.Request, browser_session: BrowserSession) -> web.Response:
+    """Redirect to the sign-in page, which returns to the page requested, or to the one a form was sent from."""
+    is_read = request.method in ("GET", "HEAD")
+    if is_read or request.path.startswith("/oauth/"):  # the consent form is sent to the URL of its page
+        target = request.path_qs
+    else:
+        referrer = split_address(request.headers.get("Referer", ""))
+        target = referrer._replace(scheme="", netloc="").geturl() if referrer.netloc == request.host else ""
+    target = local_path(target.replace("\\", "%5C"), "")
+    response = see_other("/app/sign-in" + (f"?{urlencode({'next': target})}" if target not in ("", "/app") else ""))
+    browser_session.set_cookies(response)
+    if not is_read:
+        browser_session.set_notice(response, _SESSION_ENDED)
+    return response
+
+
+def redirect_response(
+    browser_session: BrowserSession, redirect: Redirect, change_id: ObjectId | None = None
+) -> web.Response:
+    """Return the response of a page's Redirect, with its notice and session cookies; `change_id`: what was changed."""
+    response = see_other(redirect.location)
+    browser_session.set_cookies(
+        response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
+    )
+    if redirect.notice:
+        browser_session.set_notice(response, redirect.notice, change_id)
+    return response
+
+
+def see_other(location: str) -> web.Response:
+    """Return a 303 to `location`, which is sent unchanged: `web.HTTPSeeOther` would encode its query again."""
+    return web.Response(
+        status=303, headers={"Location": location, "Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
+    )

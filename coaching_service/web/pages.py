@@ -179,6 +179,12 @@ class Pages:
         self.prefix = prefix
         self.declared: list[Page] = []
 
+    def below(self, path: str) -> Pages:
+        """Return the pages under a longer prefix; they are declared with these."""
+        pages = Pages(self.prefix + path)
+        pages.declared = self.declared
+        return pages
+
     def get(self, path: str, *, access: Access, template: str, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a page."""
         return self._declare("GET", path, access, {"template": template, **options})

@@ -19,7 +19,6 @@ from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
 from coaching_service.web.formatting import FILTERS
 from coaching_service.web.forms import FormState
-from coaching_service.web.record_words import RECORD_FILTERS
 from coaching_service.web.uploads import accepted_files
 
 _CONTENT_SECURITY_POLICY = (
@@ -51,7 +50,7 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
         lstrip_blocks=True,
         auto_reload=False,
         default_helpers=False,
-        filters={**FILTERS, **RECORD_FILTERS},
+        filters=FILTERS,
     )
     environment.globals.update(
         static=static_files.url_of,

@@ -1,4 +1,7 @@
-"""Static files: stylesheets, scripts, libraries, icons and the manifest, each at a URL with a hash of its content."""
+"""Static files: stylesheets, scripts, libraries, icons and the manifest, each at a URL with a hash of its content.
+
+And the service worker of the web application, with the static files that it saves.
+"""
 
 from __future__ import annotations
 
@@ -134,8 +137,9 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
 
 def routes() -> list[web.RouteDef]:
-    """Return the aiohttp routes of all static files."""
-    return [web.get(url_of(name), _create_handler(name)) for name in (*_SOURCES, MANIFEST)]
+    """Return the aiohttp routes of all static files, and of the service worker."""
+    files = [web.get(url_of(name), _create_handler(name)) for name in (*_SOURCES, MANIFEST)]
+    return [*files, web.get(_SERVICE_WORKER, _serve_service_worker)]
 
 
 @cache
@@ -163,3 +167,26 @@ def _create_handler(name: str) -> Callable[[web.Request], Awaitable[web.StreamRe
         return web.Response(body=_read_content(name), headers=headers)
 
     return serve_file
+
+
+_SERVICE_WORKER = "/service-worker.js"  # its path gives it control of all pages
+# Of the pages of clients that open without a connection.
+_SAVED = ("style.css", "train.css", "app.js", "train.js", "push.js", "icon.svg", "icons.svg", "icon-192.png")
+# The browser compares the script with its own at each registration.
+_SERVICE_WORKER_HEADERS = {
+    "Content-Type": "text/javascript; charset=utf-8",
+    "Cache-Control": "no-cache",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+@cache
+def _service_worker() -> bytes:
+    source = (files(__package__) / "static" / "service_worker.js").read_text()
+    saved = json.dumps([url_of(name) for name in _SAVED])
+    icon = json.dumps(url_of("icon-192.png"))
+    return f'"use strict";\nconst STATIC = {saved};\nconst ICON = {icon};\n{source}'.encode()
+
+
+async def _serve_service_worker(_: web.Request) -> web.Response:
+    return web.Response(body=_service_worker(), headers=_SERVICE_WORKER_HEADERS)

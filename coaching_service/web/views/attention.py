@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, TypedDict, cast
 from urllib.parse import urlencode
@@ -10,11 +11,13 @@ from urllib.parse import urlencode
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, InvalidFields
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
+from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures, listing
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.team import service as team
@@ -23,14 +26,14 @@ from coaching_service.progress.attention.models import WEIGHTS
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.formatting import format_date
+from coaching_service.web.page_queries import FilterValues
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import FilterValues
-from coaching_service.web.views.attention_descriptions import describe_entries, describe_filters
-from coaching_service.web.views.attention_previews import load_previews
+from coaching_service.web.views.attention_descriptions import describe_entries, describe_filters, load_previews
+from coaching_service.web.views.customer_layout import review_path
 from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.customers import parse_trainer_ids
-from coaching_service.web.views.done_sessions import list_done_sessions
 from coaching_service.web.views.proposals import list_waiting_by_assistant
 
 pages = Pages("/app/attention")
@@ -200,3 +203,40 @@ async def mark_client_response_reviewed(
 
 def _leave(customer_id: ObjectId, query: _AttentionFilter, notice: str) -> Redirect:
     return Redirect(_path(query), notice, part=f"{_PATH}/{customer_id}{_filter_query(query)}")
+
+
+_DAYS, _EVENTS, _SESSIONS = 7, 30, 12
+
+
+class DoneSession(TypedDict):
+    """A completed workout: the client's and the workout's name, when it was completed (UTC), and its review."""
+
+    client: str
+    workout: str
+    at: datetime
+    url: str
+
+
+async def list_done_sessions(ctx: Context) -> list[DoneSession]:
+    """Return at most 12 workouts that clients in the coach's scope completed in the last week, newest first.
+
+    Check-ins are left out: recurring ones, and blocks with nothing but forms.
+    """
+    since = now() - timedelta(days=_DAYS)
+    part = await activity.list_company_events(ctx, limit=_EVENTS, since=since, types=["workout_completed"])
+    trained = await queries.find_trained_ids(ctx, {event["data"]["wblockId"] for event in part["docs"]})
+    sessions: dict[ObjectId, DoneSession] = {}
+    for event in part["docs"]:
+        block_id, client = event["data"]["wblockId"], event["customer"]
+        if block_id not in trained:
+            continue
+        sessions.setdefault(
+            block_id,
+            {
+                "client": client["name"],
+                "workout": event["data"]["blockName"],
+                "at": event["date"],
+                "url": review_path(client["_id"], block_id),
+            },
+        )
+    return list(sessions.values())[:_SESSIONS]

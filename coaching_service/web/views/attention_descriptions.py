@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import date, timedelta
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
-from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
@@ -17,72 +18,53 @@ from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team.models import Coach
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry
-from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, ENDING_DAYS
+from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, ENDING_DAYS, MISSED_DAYS, RECORD_DAYS
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.models import Message
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.form_responses.models import ReceivedResponse
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.notes.models import Note
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.training.workouts.reports import calendar_days
+from coaching_service.training.workouts.reports.calendar_days import CalendarBlock
 from coaching_service.web.formatting import quantity
-from coaching_service.web.views.attention_previews import has_preview
 from coaching_service.web.views.availability_forms import describe_present
 from coaching_service.web.views.customer_layout import customer_path, week_path
+from coaching_service.web.views.customer_messages import is_unread
 
 _RESPONSES = "/app/inbox#responses"
-# The reasons that have a number, by what is counted.
-_COUNTED: dict[ReasonType, str] = {
-    "health_note": "health note",
-    "unread_message": "unread message",
-    "check_in_overdue": "overdue check-in",
-    "missed_workout": "missed workout",
-    "personal_record": "personal record",
-}
-_STATES: dict[ReasonType, str] = {
-    "erasure_requested": "Erasure requested",
-    "inactive": "Not training",
-    "low_compliance": "Low compliance",
-    "nothing_scheduled": "Nothing scheduled",
-    "program_ending": "Program ending",
-    "returning": "Back soon",
-    "unavailable": "Away or ill",
-}
-# The names of the reasons in the filter of the list.
-_NAMES: dict[ReasonType, str] = {
-    "health_note": "Health notes",
-    "erasure_requested": "Erasure requested",
-    "unread_message": "Unread messages",
-    "check_in_to_review": "Check-ins to review",
-    "check_in_overdue": "Overdue check-ins",
-    "missed_workout": "Missed workouts",
-    "inactive": "Not training",
-    "low_compliance": "Low compliance",
-    "nothing_scheduled": "Nothing scheduled",
-    "program_ending": "Program ending",
-    "returning": "Back soon",
-    "personal_record": "Personal records",
-    "unavailable": "Away or ill",
-}
-_ICONS: dict[ReasonType, str] = {
-    "health_note": "heart-pulse",
-    "erasure_requested": "trash-2",
-    "unread_message": "message-circle",
-    "check_in_to_review": "clipboard-check",
-    "check_in_overdue": "clipboard-list",
-    "missed_workout": "circle-x",
-    "inactive": "pause",
-    "low_compliance": "trending-down",
-    "nothing_scheduled": "calendar",
-    "program_ending": "timer",
-    "personal_record": "trophy",
-    "returning": "undo-2",
-    "unavailable": "bed",
-}
-# The tabs of a client's page on which a coach deals with a reason; the calendar for the others.
-_TABS: dict[ReasonType, str] = {
-    "health_note": "/notes",
-    "erasure_requested": "/details",
-    "unread_message": "/messages",
-    "low_compliance": "/progress",
-    "personal_record": "/records",
-    "inactive": "",
-    "nothing_scheduled": "",
-    "returning": "/availability",
-    "unavailable": "/availability",
+
+
+class _Kind(NamedTuple):
+    """A reason: its name in the filter of the list, its icon, and what is counted of it, if anything.
+
+    `tab`: of the client's page on which a coach deals with it; None: the calendar, on its day.
+    """
+
+    name: str
+    icon: str
+    tab: str | None = None
+    counted: str = ""
+
+
+_KINDS: Mapping[ReasonType, _Kind] = {
+    "health_note": _Kind("Health notes", "heart-pulse", "/notes", "health note"),
+    "erasure_requested": _Kind("Erasure requested", "trash-2", "/details"),
+    "unread_message": _Kind("Unread messages", "message-circle", "/messages", "unread message"),
+    "check_in_to_review": _Kind("Check-ins to review", "clipboard-check"),
+    "check_in_overdue": _Kind("Overdue check-ins", "clipboard-list", counted="overdue check-in"),
+    "missed_workout": _Kind("Missed workouts", "circle-x", counted="missed workout"),
+    "inactive": _Kind("Not training", "pause", ""),
+    "low_compliance": _Kind("Low compliance", "trending-down", "/progress"),
+    "nothing_scheduled": _Kind("Nothing scheduled", "calendar", ""),
+    "program_ending": _Kind("Program ending", "timer"),
+    "returning": _Kind("Back soon", "undo-2", "/availability"),
+    "personal_record": _Kind("Personal records", "trophy", "/records", "personal record"),
+    "unavailable": _Kind("Away or ill", "bed", "/availability"),
 }
 # For how many days all reasons of a client can be dismissed.
 _SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))
@@ -146,24 +128,23 @@ def _describe_reason(
         "text": absence if absence and reason_type == "unavailable" else _name(reason),
         "when": _when(reason_type, day, ctx.caller.today(timezone)),
         "url": url,
-        "icon": _ICONS[reason_type],
+        "icon": _KINDS[reason_type].icon,
         "hasPreview": has_preview(ctx, reason_type),
     }
 
 
 def _url(customer_id: ObjectId, reason_type: ReasonType, day: date) -> str:
     """Return the page of the client on which a coach deals with a reason that began on a day."""
-    if reason_type in _TABS:
-        return customer_path(customer_id, _TABS[reason_type])
+    if (tab := _KINDS[reason_type].tab) is not None:
+        return customer_path(customer_id, tab)
     return week_path(customer_id, str(_end(day) if reason_type == "program_ending" else day))
 
 
 def _name(reason: Reason) -> str:
     if reason["type"] == "check_in_to_review":
         return f"{quantity(reason['count'], 'check-in')} to review"
-    if reason["type"] in _COUNTED:
-        return quantity(reason["count"], _COUNTED[reason["type"]])
-    return _STATES[reason["type"]]
+    kind = _KINDS[reason["type"]]
+    return quantity(reason["count"], kind.counted) if kind.counted else kind.name
 
 
 def _when(reason_type: ReasonType, day: date, today: date) -> str:
@@ -199,7 +180,7 @@ def describe_filters(
     trainer_counts = {NO_TRAINER if each is None else str(each): n for each, n in counts["trainers"].items()}
     trainers = [(str(each["_id"]), each["name"]) for each in coaches] + [(NO_TRAINER, "Unassigned")]
     filters = (
-        ("reason", "Reason", list(_NAMES.items()), counts["reasons"]),
+        ("reason", "Reason", [(name, kind.name) for name, kind in _KINDS.items()], counts["reasons"]),
         ("assignedTo", "Trainer", trainers, trainer_counts),
         ("groups", "Group", [(name, name) for name in sorted({*counts["groups"], *query["groups"]})], counts["groups"]),
     )
@@ -214,3 +195,66 @@ def describe_filters(
         if len(options) > 1 or query[name]:
             described.append({"name": name, "label": label, "options": options})
     return described
+
+
+_MESSAGES, _OTHERS = 20, 5
+_Loader = Callable[[Context, ObjectId, date], Awaitable[Sequence[Any]]]
+
+
+def has_preview(ctx: Context, reason_type: ReasonType) -> bool:
+    """Return whether there is a preview of a reason that the coach may see."""
+    return reason_type in _LOADERS and _LOADERS[reason_type][0] in ctx.caller.permissions
+
+
+async def load_previews(
+    ctx: Context, customer_id: ObjectId, reasons: Collection[ReasonType], today: date
+) -> dict[ReasonType, Sequence[Any]]:
+    """Return what each of a client's `reasons` that has a preview is about. `today` is the client's."""
+    shown = [reason for reason in reasons if has_preview(ctx, reason)]
+    loaded = await gather_reads(ctx, *(_LOADERS[reason][1](ctx, customer_id, today) for reason in shown))
+    return dict(zip(shown, loaded, strict=True))
+
+
+async def _load_unread(ctx: Context, customer_id: ObjectId, _: date) -> list[Message]:
+    """Return the messages of the client that are not read yet, oldest first."""
+    page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+    return [message for message in page["docs"][::-1] if is_unread(message)]
+
+
+async def _load_health_notes(ctx: Context, customer_id: ObjectId, _: date) -> list[Note]:
+    return [note for note in await notes.list_notes(ctx, customer_id) if note["isHealth"]][:_OTHERS]
+
+
+async def _load_responses(ctx: Context, customer_id: ObjectId, _: date) -> list[ReceivedResponse]:
+    page = await form_responses.list_received(ctx, customer_id=customer_id, reviewed=False, limit=_OTHERS)
+    return page["docs"]
+
+
+async def _load_overdue(ctx: Context, customer_id: ObjectId, _: date) -> list[FormRequest]:
+    page = await form_requests.list_pending(ctx, customer_id=customer_id, overdue=True, limit=_OTHERS)
+    return page["docs"]
+
+
+async def _load_missed(ctx: Context, customer_id: ObjectId, today: date) -> list[CalendarBlock]:
+    """Return the workouts of the days before today that were not done completely."""
+    start, end = today - timedelta(days=MISSED_DAYS - 1), today - timedelta(days=1)
+    days = await calendar_days.list_days(ctx, customer_id, start, end, today=today)
+    missed = [block for day in days if day["absence"] is None for block in day["blocks"] if block["isWorkout"]]
+    return [block for block in missed if block["status"] != "done"]
+
+
+async def _load_records(ctx: Context, customer_id: ObjectId, today: date) -> list[PersonalRecord]:
+    return await personal_records.list_achieved(
+        ctx, customer_id, str(today - timedelta(days=RECORD_DAYS - 1)), str(today)
+    )
+
+
+# The reasons with a preview, each with the permission that its preview needs.
+_LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
+    "health_note": (CUSTOMERS.VIEW, _load_health_notes),
+    "unread_message": (CUSTOMERS.VIEW, _load_unread),
+    "check_in_to_review": (FORMS.VIEW, _load_responses),
+    "check_in_overdue": (FORMS.VIEW, _load_overdue),
+    "missed_workout": (CUSTOMERS.VIEW, _load_missed),
+    "personal_record": (CUSTOMERS.VIEW, _load_records),
+}

@@ -27,8 +27,7 @@ from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, Stre
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
 from coaching_service.web.views.bulk_jobs import start_operation
 from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
-from coaching_service.web.views.schedule_forms import PREVIEW_SHOWN, ConflictChoice
-from coaching_service.web.views.taken_days import OUTCOMES, list_taken_days
+from coaching_service.web.views.schedule_forms import OUTCOMES, PREVIEW_SHOWN, ConflictChoice, list_taken_days
 
 pages = Pages("/app/customers/bulk")
 _MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS, _MAX_PREVIEWED = 12, 250, 500, 100

@@ -22,8 +22,8 @@ from coaching_service.people.changes.models import UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
+from coaching_service.web.page_queries import ReturnTo
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, StreamedTask
-from coaching_service.web.urls import ReturnTo
 from coaching_service.web.views.operation_names import describe_operation
 
 _PATH = "/app/jobs"

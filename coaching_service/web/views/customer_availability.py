@@ -14,10 +14,10 @@ from coaching_service.core.validation import Date
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.training.resuming import service as resuming
-from coaching_service.training.resuming.models import ResumedSchedule, ResumeMode
+from coaching_service.training.resuming.models import ResumeMode
 from coaching_service.training.schedule.days import days_between
 from coaching_service.web.formatting import format_date, quantity
-from coaching_service.web.pages import Pages, Redirect, Render
+from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import (
     KINDS,
     PERIOD_CHANGE,
@@ -28,7 +28,7 @@ from coaching_service.web.views.availability_forms import (
 )
 from coaching_service.web.views.customer_calendar import WeekQuery, week_page
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header, week_path
-from coaching_service.web.views.schedule_forms import render_preview
+from coaching_service.web.views.schedule_forms import Outcome, declare_operation
 
 pages = Pages("/app/customers/{customerId}/availability")
 _EDIT = coach(CUSTOMERS.EDIT)
@@ -88,26 +88,15 @@ async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: O
     return Redirect(customer_path(customer_id, "/availability"), "Deleted.")
 
 
-@pages.post("/resume", access=_EDIT, form=_ResumeForm, on=availability_page)
-async def resume_training(ctx: Context, customer_id: ObjectId, form: _ResumeForm) -> Redirect:
+@declare_operation(pages, "/resume", access=_EDIT, form=_ResumeForm, on=availability_page)
+async def resume_training(ctx: Context, customer_id: ObjectId, form: _ResumeForm, *, dry_run: bool) -> Outcome:
     """End the latest absence, and move or remove what was planned in it."""
-    result = await resuming.resume(ctx, customer_id, form["from"], form["mode"])
-    return Redirect(week_path(customer_id, form["from"]), f"{_describe_return(result, form)}.")
-
-
-@pages.post("/resume/preview", access=_EDIT, form=_ResumeForm, on=availability_page, preview_of=resume_training)
-async def preview_return(ctx: Context, customer_id: ObjectId, form: _ResumeForm) -> Render:
-    """Show what the return from the latest absence would do."""
-    result = await resuming.resume(ctx, customer_id, form["from"], form["mode"], dry_run=True)
-    return render_preview(ctx, "resume_training", _describe_return(result, form), result)
-
-
-def _describe_return(result: ResumedSchedule, form: _ResumeForm) -> str:
-    """Describe a return: `Trains again from Mon 9 Mar 2026: 3 workouts moved by 7 days`."""
+    result = await resuming.resume(ctx, customer_id, form["from"], form["mode"], dry_run=dry_run)
     if form["mode"] == "shift":
         days = quantity(days_between(result["availability"]["from"], form["from"]), "day")
         done = f"{quantity(len(result['changed']), 'workout')} moved by {days}"
     else:
         done = f"{quantity(len(result['removed']), 'workout')} removed"
     stay = f", {result['kept']} kept because of what is done" if result["kept"] else ""
-    return f"Trains again from {format_date(form['from'])}: {done}{stay}"
+    summary = f"Trains again from {format_date(form['from'])}: {done}{stay}"
+    return Outcome(result, summary, week_path(customer_id, form["from"]))

@@ -1,4 +1,4 @@
-"""A client's calendar, one week at a time: scheduling workouts and moving items between them."""
+"""A client's calendar by week or by month, moving items between its workouts, and the pages of each workout."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypedDict
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
@@ -21,14 +22,16 @@ from coaching_service.training.assignments.service import describe_progress
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.web.formatting import format_date, name_options
+from coaching_service.web.page_queries import MonthQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import MonthQuery
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
 from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
+from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages, log_pages
 from coaching_service.web.views.workout.item_actions import MoveForm, Place
 from coaching_service.web.views.workout.item_texts import (
     NewWorkoutForm,
@@ -194,3 +197,29 @@ async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
     calendar = ClientCalendar(customer_id)
     block = await workouts.update(ctx, calendar, block_id, {"date": form["date"], "order": form["place"] - 1})
     return Redirect(week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}.")
+
+
+async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, Document]:
+    return {"customer": await load_header(ctx, customer_id)}
+
+
+def _week_of_block(block: Block) -> tuple[str, str]:
+    days = days_of_week(date.fromisoformat(str(block["date"])))
+    return str(days[0]), str(days[-1])
+
+
+_CALENDAR = WorkoutOwnerPages(
+    pages=pages,
+    owner_type=ClientCalendar,
+    owner_parameter="customer_id",
+    view=CUSTOMERS.VIEW,
+    edit=CUSTOMERS.EDIT,
+    layout="customer/layout.html",
+    layout_variables=_layout_variables,
+    place_form=WorkoutBlockCopy,
+    move_range=_week_of_block,
+    overview_path=lambda customer_id, block: week_path(customer_id, str(block["date"])),
+    load_comments=log_pages.load_comments,
+)
+declare_workout_pages(_CALENDAR)
+log_pages.pages.declare_for(_CALENDAR)

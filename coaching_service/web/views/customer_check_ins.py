@@ -1,7 +1,8 @@
-"""The recurring check-ins of a client: add one, see them, and end one."""
+"""The recurring check-ins of a client, and the answers to forms, each next to those of the time before."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
@@ -9,18 +10,25 @@ from marshmallow import fields
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.pagination import page_document, skip_of
 from coaching_service.core.validation import Choice, Date, Text
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.models import NewCheckIn, Recurrence
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.form_responses.models import FormResponse
+from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
+from coaching_service.web.views.item_results import describe_answer
 
 pages = Pages("/app/customers/{customerId}/check-ins")
+_RESPONSES_PER_PAGE = 8
 TASK = "task"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # The rhythms of the form: a weekday by its number, or a number of days.
@@ -116,3 +124,77 @@ async def end_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectI
 
 def _path(customer_id: ObjectId) -> str:
     return customer_path(customer_id, "/check-ins")
+
+
+class _ComparedAnswer(TypedDict):
+    """An answer in words, and the answer of the time before; None if the question was not asked then."""
+
+    label: str
+    answer: str
+    before: str | None
+    isChanged: bool
+
+
+class _ComparedResponse(TypedDict):
+    """A response with the date of the one before to the same form, if there is one."""
+
+    _id: ObjectId
+    formName: str
+    date: str
+    isReviewed: bool
+    dateBefore: str | None
+    answers: list[_ComparedAnswer]
+
+
+@pages.get("/responses", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), query=PageQuery, template="customer/responses.html")
+async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
+    """The responses of a client, the latest first."""
+    customer, responses = await gather_reads(
+        ctx, load_header(ctx, customer_id), form_responses.list_between(ctx, customer_id, None, None)
+    )
+    first = skip_of(query["page"], _RESPONSES_PER_PAGE)
+    compared = [_compare(responses, at) for at in range(first, min(first + _RESPONSES_PER_PAGE, len(responses)))]
+    return {
+        "customer": customer,
+        "responses": compared,
+        "page": page_document(compared, len(responses), query["page"], _RESPONSES_PER_PAGE),
+        "page_url": list_url(f"{_path(customer_id)}/responses", query),
+    }
+
+
+def _compare(responses: Sequence[FormResponse], at: int) -> _ComparedResponse:
+    """Return the response at a position of a list, newest first, with the answers of the time before."""
+    response = responses[at]
+    before = next((each for each in responses[at + 1 :] if _form_key(each) == _form_key(response)), None)
+    earlier = {answer["questionId"]: answer["value"] for answer in before["answers"]} if before else {}
+    return {
+        "_id": response["_id"],
+        "formName": response["formName"],
+        "date": response["date"],
+        "isReviewed": response["reviewedAt"] is not None,
+        "dateBefore": before["date"] if before else None,
+        "answers": [
+            {
+                "label": answer["label"],
+                "answer": describe_answer(answer["value"]),
+                "before": describe_answer(earlier[question]) if (question := answer["questionId"]) in earlier else None,
+                "isChanged": answer["questionId"] in earlier and earlier[answer["questionId"]] != answer["value"],
+            }
+            for answer in response["answers"]
+        ],
+    }
+
+
+def _form_key(response: FormResponse) -> object:
+    return response["formId"] or response["formName"]
+
+
+@pages.post(
+    "/responses/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page, query=PageQuery
+)
+async def review_response(ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: PageQuery) -> Redirect:
+    """Mark a response as reviewed."""
+    response = await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    if response["customer"]["_id"] != customer_id:
+        raise NotFound("form response")
+    return Redirect(list_url(f"{_path(customer_id)}/responses", query)(), "Marked as reviewed.")

@@ -18,15 +18,22 @@ from coaching_service.people.customers import profile_photos
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
+from coaching_service.web.page_queries import PageQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.uploads import ReceivedFiles
-from coaching_service.web.views.body_weights import load_weights
 from coaching_service.web.views.customer_details import details_page
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
-from coaching_service.web.views.past_dates import require_past_date
-from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, PhotosForm, add_received, missing_sides
-from coaching_service.web.views.photo_pairs import has_photos, pair_photos
+from coaching_service.web.views.far_values import require_past_date
+from coaching_service.web.views.photos import (
+    PHOTOS_FORM,
+    SIDES,
+    PhotosForm,
+    add_received,
+    has_photos,
+    load_weights,
+    missing_sides,
+    pair_photos,
+)
 
 pages = Pages("/app/customers/{customerId}")
 _MAX_PHOTO_DATES = 50

@@ -1,9 +1,10 @@
-"""How a client's results in one exercise develop: charts and sessions."""
+"""How a client's results in one exercise develop in a period: charts and sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from datetime import date, timedelta
+from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
 
@@ -11,7 +12,9 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import (
     FARTHEST_DISTANCE,
@@ -25,11 +28,28 @@ from coaching_service.progress.exercise_history.models import SESSION, ProgressP
 from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.training.workouts.sets.records import RecordKey, unit_of
 from coaching_service.web import charts
-from coaching_service.web.formatting import format_duration, quantity
+from coaching_service.web.formatting import format_duration, quantity, record_name
 from coaching_service.web.pages import Pages
-from coaching_service.web.record_words import record_name
-from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_monday
 from coaching_service.web.views.customer_layout import load_header
+
+PERIODS = {"4": "4 weeks", "13": "3 months", "26": "6 months", "52": "1 year"}
+
+
+class PeriodQuery(TypedDict):
+    """The number of weeks to show."""
+
+    weeks: Annotated[str, Choice(*PERIODS), Default("13")]
+
+
+def first_monday(today: date, weeks: int) -> date:
+    """Return the Monday on which a period of `weeks` calendar weeks begins that includes `today` in its last week."""
+    return today - timedelta(days=today.weekday() + 7 * (weeks - 1))
+
+
+def first_day(today: date, weeks: int) -> date:
+    """Return the first day of measurements and photos in a period: 13 weeks are never less than three months."""
+    return today - timedelta(days=7 * weeks + 1)
+
 
 pages = Pages("/app/customers/{customerId}")
 

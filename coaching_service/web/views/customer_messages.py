@@ -20,13 +20,14 @@ from coaching_service.people.changes import following
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
+from coaching_service.web.page_queries import list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app")
 _MESSAGES = "/customers/{customerId}/messages"
 _PAGE_SIZE = 30
+MESSAGE_FORM = MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment")
 
 
 class PartQuery(TypedDict):
@@ -47,49 +48,57 @@ async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -
 
     Opening the newest marks all as read for the company, if the coach may change the client.
     """
-    path, live_after = messages_path(customer_id), await following.find_position(ctx)
+    customer, shown = await gather_reads(
+        ctx, load_header(ctx, customer_id), load_messages(ctx, customer_id, messages_path(customer_id), query)
+    )
+    if isinstance(shown, Redirect):
+        return shown
+    if shown["first_new"] and CUSTOMERS.EDIT in ctx.caller.permissions:
+        await conversation.mark_read(ctx, customer_id)
+    return {**shown, "customer": customer}
+
+
+async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: PartQuery) -> dict[str, Any] | Redirect:
+    """Return the variables of a part of a conversation: in the newest, `first_new` is the first unread message, if any.
+
+    `path` is the path of its page, to which the cursor of another list leads.
+    """
+    live_after, is_newest = await following.find_position(ctx), query["after"] is None
     try:
-        customer, page = await gather_reads(
-            ctx,
-            load_header(ctx, customer_id),
-            conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"]),
-        )
+        page = await conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"])
     except InvalidFields:  # the cursor is of another list
         return Redirect(path)
-    messages, is_newest = page["docs"][::-1], query["after"] is None
-    new = [message["_id"] for message in messages if is_unread(message)] if is_newest else []
-    if new and CUSTOMERS.EDIT in ctx.caller.permissions:
-        await conversation.mark_read(ctx, customer_id)
+    messages = page["docs"][::-1]
+    new = [message["_id"] for message in messages if is_unread(message, to_client=not ctx.caller.is_coach)]
     return {
-        "customer": customer,
         "messages": messages,
-        "first_new": new[0] if new else None,
+        "first_new": new[0] if is_newest and new else None,
         "is_newest": is_newest,
         "live_after": live_after,
         "earlier_url": list_url(path, {"after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
 
-def is_unread(message: Message) -> bool:
-    """Return whether a message is from the client and no coach has read it."""
-    return message["author"]["type"] == "client" and message["readAt"] is None and message["text"] is not None
+def is_unread(message: Message, *, to_client: bool = False) -> bool:
+    """Return whether a message from the client, or with `to_client` one to the client, has not been read."""
+    is_received = (message["author"]["type"] == "client") is not to_client
+    return is_received and message["readAt"] is None and message["text"] is not None
 
 
-@pages.post(
-    _MESSAGES,
-    access=coach(CUSTOMERS.EDIT),
-    form=MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment"),
-    file_optional=True,
-    on=messages_page,
-)
+@pages.post(_MESSAGES, access=coach(CUSTOMERS.EDIT), form=MESSAGE_FORM, file_optional=True, on=messages_page)
 async def write_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
     await conversation.mark_read(ctx, customer_id)
+    await send_message(ctx, customer_id, form, file)
+    return Redirect(messages_path(customer_id), "Message sent.")
+
+
+async def send_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> None:
+    """Send a message of the caller in the conversation with a client, with a file if there is one."""
     new: NewMessage = {"text": form["text"]}
     if file is not None:
         new["attachments"] = [(await attachments.add(ctx, customer_id, file))["_id"]]
     await conversation.create(ctx, customer_id, new)
-    return Redirect(messages_path(customer_id), "Message sent.")
 
 
 @pages.get(

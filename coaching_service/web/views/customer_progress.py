@@ -30,12 +30,10 @@ from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.body_weights import load_weights
-from coaching_service.web.views.chart_periods import PERIODS, PeriodQuery, first_day, first_monday
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
-from coaching_service.web.views.far_values import Confirmation, ValueDate, require_confirmed_values
-from coaching_service.web.views.past_dates import require_past_date
-from coaching_service.web.views.photo_pairs import compare_over_period, pair_photos
+from coaching_service.web.views.customer_lifts import PERIODS, PeriodQuery, first_day, first_monday
+from coaching_service.web.views.far_values import Confirmation, ValueDate, require_confirmed_values, require_past_date
+from coaching_service.web.views.photos import compare_over_period, load_weights, pair_photos
 
 pages = Pages("/app/customers/{customerId}")
 _DAY_LABELS = {

@@ -27,11 +27,9 @@ from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets.models import MAX_LOAD
 from coaching_service.training.workouts.sets.records import unit_of
 from coaching_service.web import charts
-from coaching_service.web.formatting import format_date, name_options
+from coaching_service.web.formatting import best_records, format_date, format_record_value, name_options
+from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.record_words import best_records, format_record_value
-from coaching_service.web.search_fields import Search
-from coaching_service.web.urls import list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.lift_words import main_points

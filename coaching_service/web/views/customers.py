@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Annotated, Any, Literal, TypedDict, cast
 from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
@@ -14,36 +15,31 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import Choice
-from coaching_service.people.customers import listing
+from coaching_service.people.customers import listing, profile_photos
 from coaching_service.people.customers.models import CustomerProfile, SortFigure
 from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.training.workouts.reports.calendar_days import Status
+from coaching_service.web.page_queries import FilterValues, Search
 from coaching_service.web.pages import Pages
-from coaching_service.web.search_fields import FilterValues, Search
+from coaching_service.web.views.availability_forms import describe_present
 from coaching_service.web.views.bulk_actions import list_actions
-from coaching_service.web.views.customer_rows import describe_rows
 
 pages = Pages("/app/customers")
 _CLIENTS_PER_PAGE = 25
 
 
-# The orders of the list, each with the stored figure and whether the highest is first; a search is always by name.
-SORTS: Mapping[str, tuple[SortFigure, bool] | None] = {
-    "name": None,
-    "-lastTrained": ("lastTrained", True),
-    "lastTrained": ("lastTrained", False),
-    "-compliance": ("compliance", True),
-    "compliance": ("compliance", False),
-    "-unread": ("unread", True),
+# The orders of the list: by a stored figure, with a minus the highest first; a search is always by name.
+_SORT_NAMES = {
+    "name": "Name",
+    "lastTrained": "Last trained, longest ago first",
+    "-lastTrained": "Last trained, latest first",
+    "compliance": "30-day compliance, lowest first",
+    "-compliance": "30-day compliance, highest first",
+    "-unread": "Unread messages, most first",
 }
-_SORT_NAMES = (
-    ("name", "Name"),
-    ("lastTrained", "Last trained, longest ago first"),
-    ("-lastTrained", "Last trained, latest first"),
-    ("compliance", "30-day compliance, lowest first"),
-    ("-compliance", "30-day compliance, highest first"),
-    ("-unread", "Unread messages, most first"),
-)
 
 
 class CustomerFilter(Search):
@@ -52,7 +48,7 @@ class CustomerFilter(Search):
     groups: FilterValues
     assignedTo: FilterValues
     archived: Annotated[bool, Default(False)]
-    sort: Annotated[str, Choice(*SORTS), Default("name")]
+    sort: Annotated[str, Choice(*_SORT_NAMES), Default("name")]
 
 
 def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
@@ -65,13 +61,12 @@ def parse_trainer_ids(values: list[str]) -> list[ObjectId | None]:
 
 async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerProfile]:
     """Find the page of the list that a query asks for."""
-    sort, trainers = SORTS[query["sort"]], parse_trainer_ids(query["assignedTo"])
-    if sort is not None and not query["keywords"]:
-        figure, descending = sort
+    sort, trainers = query["sort"], parse_trainer_ids(query["assignedTo"])
+    if sort != "name" and not query["keywords"]:
         return await listing.list_customers_by(
             ctx,
-            figure,
-            descending=descending,
+            cast("SortFigure", sort.removeprefix("-")),
+            descending=sort.startswith("-"),
             archived=query["archived"],
             page=query["page"],
             size=_CLIENTS_PER_PAGE,
@@ -114,7 +109,7 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     return {
         "page": page,
         "rows": await describe_rows(ctx, page["docs"]),
-        "sorts": _SORT_NAMES,
+        "sorts": list(_SORT_NAMES.items()),
         "groups": groups,
         "coaches": coaches,
         "coach_names": {coach["_id"]: coach["name"] for coach in coaches},
@@ -124,3 +119,67 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
         "archived_count": archived_count,
         "address": lambda **changes: list_path(query, **changes),
     }
+
+
+_DAYS = 7
+DayState = Status | Literal["none"]
+_WORDS: Mapping[DayState, str] = {
+    "done": "done",
+    "part": "partly done",
+    "missed": "missed",
+    "planned": "planned",
+    "rest": "rest",
+    "away": "away or ill",
+    "none": "nothing",
+}
+
+
+class DayDot(TypedDict):
+    """A day of a client, and the day in words such as `Mon 2 Mar: done`."""
+
+    state: DayState
+    text: str
+
+
+class CustomerRow(TypedDict):
+    """A client of the list.
+
+    `portrait` is the address of a thumbnail, `absence` a present period of availability in words, or empty.
+    """
+
+    customer: CustomerProfile
+    name: str
+    portrait: str | None
+    days: list[DayDot]
+    unread: int
+    absence: str
+
+
+async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list[CustomerRow]:
+    """Describe clients, in a few queries for any number of them."""
+    today_of = {each["_id"]: ctx.caller.today(each["timezone"]) for each in listed}
+    ids: list[ObjectId] = list(today_of)
+    days_of, unread, portraits, absences = await gather_reads(
+        ctx,
+        compliance.get_recent_days(ctx, today_of, _DAYS),
+        conversation.count_unread(ctx, ids),
+        profile_photos.find_portraits(ctx, ids),
+        describe_present(ctx, today_of),
+    )
+    unread_of = {each["_id"]: each["count"] for each in unread}
+    return [
+        {
+            "customer": each,
+            "name": " ".join(filter(None, (each["name"], each["surname"]))),
+            "portrait": portraits.get(each["_id"]),
+            "days": [_describe_day(day, status) for day, status in days_of[each["_id"]]],
+            "unread": unread_of.get(each["_id"], 0),
+            "absence": absences.get(each["_id"], ""),
+        }
+        for each in listed
+    ]
+
+
+def _describe_day(day: str, status: Status | None) -> DayDot:
+    at, state = date.fromisoformat(day), status or "none"
+    return {"state": state, "text": f"{at:%a} {at.day} {at:%b}: {_WORDS[state]}"}

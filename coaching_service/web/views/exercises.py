@@ -1,4 +1,4 @@
-"""Exercises: the list, and creating, changing and deleting the company's own exercises."""
+"""Exercises: the list, the company's own exercises, and what it adds to shared ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default
+from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import Choice, Identifier, ListOf, Version
-from coaching_service.library.exercises import listing
+from coaching_service.library.exercises import customization, listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import (
     ASSISTANCE,
@@ -25,12 +28,13 @@ from coaching_service.library.exercises.models import (
     ExerciseDetails,
     NewExercise,
 )
+from coaching_service.library.exercises.override_models import ExerciseOverride
 from coaching_service.lifecycle.customer_bulk import schedules
+from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import Search
-from coaching_service.web.urls import list_url
 
 pages = Pages("/app/exercises")
+_one = pages.below("/{exerciseId}")
 _PAGE_SIZE = 24
 _LOAD_TYPES = ((LOAD, "Weight: more is better"), (ASSISTANCE, "Assistance: less help is better"))
 _TYPE_FILTERS = [
@@ -121,3 +125,47 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
     await exercises.delete(ctx, exercise_id)
     return Redirect("/app/exercises", "Exercise deleted.")
+
+
+def _path(exercise_id: ObjectId) -> str:
+    return f"/app/exercises/{exercise_id}"
+
+
+@_one.post(
+    "/media",
+    access=coach(EXERCISES.EDIT),
+    form=MultipartBody("file", MEDIA_TYPES, size_limit="attachment"),
+    on=exercise_page,
+)
+async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> Redirect:
+    """Add a picture or video."""
+    await customization.add_media(ctx, exercise_id, file)
+    return Redirect(_path(exercise_id), "File added.")
+
+
+@_one.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page)
+async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> Redirect:
+    """Delete a picture, video or link."""
+    await customization.remove_media(ctx, exercise_id, media_id)
+    return Redirect(_path(exercise_id), "Deleted.")
+
+
+@_one.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
+async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
+    """The form for the company's own texts of a shared exercise."""
+    exercise, override = await customization.read_with_override(ctx, exercise_id)
+    return {"exercise": exercise, "override": override, "version": exercise["version"]}
+
+
+@_one.post("/override", access=coach(EXERCISES.EDIT), form=ExerciseOverride, on=override_page)
+async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverride) -> Redirect:
+    """Save the company's own texts of a shared exercise."""
+    await customization.set_override(ctx, exercise_id, form)
+    return Redirect(_path(exercise_id), "Changes saved.")
+
+
+@_one.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page)
+async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
+    """Remove all that the company has added to a shared exercise."""
+    await customization.remove_override(ctx, exercise_id)
+    return Redirect(_path(exercise_id), "Your changes are removed.")

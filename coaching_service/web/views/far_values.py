@@ -1,12 +1,13 @@
-"""Forms with measured values: those far from the last value are recorded once the user has confirmed them; deletion."""
+"""Forms with measured values: their dates, and values far from the last, which the user has to confirm."""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Annotated, TypedDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import InvalidFields
+from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Number
@@ -83,3 +84,13 @@ async def require_confirmed_values(
     if errors:
         errors.append(("confirmed", "has to be ticked if the value is right"))
         raise InvalidFields([{"field": field, "code": "FAR_FROM_LAST", "message": text} for field, text in errors])
+
+
+_FIRST_DATE = "1900-01-01"
+
+
+def require_past_date(field: str, date: str, today: datetime.date, *, or_tomorrow: bool = False) -> None:
+    """Raise InvalidFields for `field` unless a date is from 1900 on and not after the client's `today`, or tomorrow."""
+    last, word = (today + datetime.timedelta(days=1), "tomorrow") if or_tomorrow else (today, "today")
+    if not _FIRST_DATE <= date <= str(last):
+        raise invalid_field(field, f"must be a date from {_FIRST_DATE[:4]} on and not after {word}")

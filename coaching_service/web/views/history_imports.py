@@ -24,8 +24,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.full_names import distinct_names
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.web.formatting import name_options
+from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views import import_presentation
 from coaching_service.web.views.import_forms import AnswersForm, search_exercises, with_answers
 

@@ -24,7 +24,7 @@ from coaching_service.library.exercises.suggestions import suggest_exercises
 from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.library.imported_names.models import NameInFile
 from coaching_service.people.account.models import LoadUnit
-from coaching_service.web.search_fields import KeywordQuery
+from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.views.import_presentation import chosen_answer
 
 _LONGEST_NAME = 500

@@ -16,16 +16,12 @@ from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_import.models import HistoryResult, KeptDocument, UndoResult
 from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
+from coaching_service.web.formatting import SOURCES
 
 MOST_NAMES = 300
 _SHOWN_REASONS, _SHOWN_PROBLEMS, _SHOWN_ENTRIES = 3, 50, 3
 _FORMATS = {
-    "hevy": "An export of Hevy",
-    "strong": "An export of Strong",
-    "fitnotes": "An export of FitNotes",
-    "stronglifts": "An export of StrongLifts",
-    "gravl": "An export of Gravl",
-    "trainheroic": "An export of TrainHeroic",
+    **{source: f"An export of {name}" for source, name in SOURCES.items()},
     "workouts": "Workouts of this service",
     "sets": "A table of sets",
     "customers": "A list of clients",

@@ -4,67 +4,32 @@ from __future__ import annotations
 
 import re
 
-# The first word of an operation's name, and what it did.
+# Verbs that are the first word of an operation's name, and whose past says what it did.
+_REGULAR_VERBS = re.compile(
+    "add|adjust|answer|approve|archive|assign|change|check|clear|complete|confirm|convert|count|create|delete|deliver|"
+    "dismiss|duplicate|end|expire|finish|import|mark|move|pause|preview|propose|record|reject|remove|rename|reorder|"
+    "replace|restore|resume|review|save|schedule|start|unassign|upload"
+)
+# The first words of others, and what they did.
 _VERBS = {
-    "add": "added",
-    "adjust": "adjusted",
-    "answer": "answered",
     "apply": "applied",
-    "approve": "approved",
-    "archive": "archived",
-    "assign": "assigned",
     "cancel": "cancelled",
-    "change": "changed",
-    "check": "checked",
-    "clear": "cleared",
-    "complete": "completed",
-    "confirm": "confirmed",
-    "convert": "converted",
     "copy": "copied",
-    "count": "counted",
-    "create": "created",
-    "delete": "deleted",
-    "deliver": "delivered",
-    "dismiss": "dismissed",
     "edit": "changed",
-    "duplicate": "duplicated",
-    "end": "ended",
-    "expire": "expired",
-    "finish": "finished",
-    "import": "imported",
     "log": "logged",
-    "mark": "marked",
-    "move": "moved",
     "new": "created",
-    "pause": "paused",
     "place": "moved",
-    "preview": "previewed",
-    "propose": "proposed",
     "put": "saved",
-    "record": "recorded",
-    "reject": "rejected",
-    "remove": "removed",
-    "rename": "renamed",
-    "reorder": "reordered",
-    "replace": "replaced",
-    "restore": "restored",
-    "resume": "resumed",
-    "review": "reviewed",
-    "save": "saved",
-    "schedule": "scheduled",
     "send": "sent",
     "set": "set",
     "shift": "moved",
     "skip": "skipped",
-    "start": "started",
     "stop": "stopped",
     "swap": "swapped",
     "sync": "brought up to date",
     "unarchive": "restored",
-    "unassign": "unassigned",
     "undo": "undone",
     "update": "changed",
-    "upload": "uploaded",
     "upsert": "saved",
     "write": "written",
 }
@@ -154,13 +119,17 @@ def describe_operation(operation: str) -> str:
     subject = " ".join(words[1:])
     for noun, usual in _NOUNS.items():
         subject = re.sub(rf"\b{noun}\b", usual, subject)
-    return _capitalize(f"{subject.strip()} {_VERBS[words[0]]}")
+    return _capitalize(f"{subject.strip()} {_past_of(words[0])}")
 
 
 def is_described(operation: str) -> bool:
     """Return whether there are words for an operation, beyond its name."""
     words = _split(operation)
-    return operation in _EXCEPTIONS or (len(words) > 1 and words[0] in _VERBS)
+    return operation in _EXCEPTIONS or (len(words) > 1 and _past_of(words[0]) is not None)
+
+
+def _past_of(verb: str) -> str | None:
+    return f"{verb.removesuffix('e')}ed" if _REGULAR_VERBS.fullmatch(verb) else _VERBS.get(verb)
 
 
 def _split(operation: str) -> list[str]:

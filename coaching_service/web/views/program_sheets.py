@@ -22,8 +22,8 @@ from coaching_service.library.imported_names.models import CREATE
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.web.formatting import quantity
+from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views.import_forms import NameRows, changed_answers, search_exercises
 from coaching_service.web.views.import_presentation import show_name
 

@@ -1,4 +1,4 @@
-"""Programs: the list, and one program with its workouts and its assignment to clients."""
+"""Programs: the list, and one program with its workouts, its assignment to clients, and changing and deleting it."""
 
 from __future__ import annotations
 
@@ -13,31 +13,50 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Integer
+from coaching_service.core.validation import Date, Integer, patch_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.assignments.models import ProgramAssignmentResult
 from coaching_service.training.assignments.sync_models import RunningAssignment
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, ProgramInput
-from coaching_service.training.programs.schemas import NewProgram
+from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramChange, ProgramInput
+from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule import service as schedule
+from coaching_service.training.schedule.models import ProgramDays
+from coaching_service.training.schedule.schemas import ProgramRange
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web.formatting import document_options, name_options, quantity
-from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.search_fields import Keywords, Search
-from coaching_service.web.urls import list_url
-from coaching_service.web.views.schedule_forms import ConflictChoice, render_summary
-from coaching_service.web.views.taken_days import describe_taken_days, describe_untouched
-from coaching_service.web.views.workout.item_texts import ItemsText, create_from_program_text, list_template_names
+from coaching_service.web.page_queries import Keywords, Search, list_url
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_layout import week_path
+from coaching_service.web.views.schedule_forms import (
+    ConflictChoice,
+    CopyOptions,
+    Outcome,
+    declare_operation,
+    describe_copy,
+    describe_taken_days,
+    describe_untouched,
+    to_copy_request,
+)
+from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
+from coaching_service.web.views.workout.item_texts import (
+    ItemsText,
+    NewWorkoutForm,
+    NewWorkoutText,
+    create_from_program_text,
+    create_with_text,
+    list_template_names,
+)
 
 pages = Pages("/app/programs")
+_one = pages.below("/{programId}")
+_PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
 
@@ -147,47 +166,24 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
     return {week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)] for week in weeks}
 
 
-@pages.post("/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment, on=program_page)
-async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment) -> Redirect:
+@declare_operation(pages, "/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment, on=program_page)
+async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, *, dry_run: bool) -> Outcome:
     """Schedule every workout of a program on a client's calendar."""
     customer_id, start_date, on_conflict = form["customerId"], form["startDate"], form["onConflict"]
-    is_repeated = on_conflict == "add" and not form["repeat"]
+    is_repeated = on_conflict == "add" and not form["repeat"] and not dry_run
     if is_repeated and await programs.is_assigned(ctx, program_id, customer_id, start_date):
         raise Conflict(
             "This client already has workouts of this program on some of these days, so nothing was scheduled. "
             "Confirm below to schedule them again.",
             code="PROGRAM_ALREADY_ASSIGNED",
         )
-    assignment = await assignments.assign(ctx, program_id, customer_id, start_date, on_conflict=on_conflict)
-    return Redirect(
-        f"/app/customers/{customer_id}?week={start_date}",
-        f"{_describe_assignment(assignment, on_conflict)}.",
-        customer_id=customer_id,
-    )
-
-
-@pages.post(
-    "/{programId}/assign/preview",
-    access=coach(CUSTOMERS.EDIT),
-    form=_Assignment,
-    on=program_page,
-    preview_of=assign_program,
-)
-async def preview_assignment(ctx: Context, program_id: ObjectId, form: _Assignment) -> Render:
-    """Show what assigning a program would do."""
-    on_conflict = form["onConflict"]
     assignment = await assignments.assign(
-        ctx, program_id, form["customerId"], form["startDate"], on_conflict=on_conflict, dry_run=True
+        ctx, program_id, customer_id, start_date, on_conflict=on_conflict, dry_run=dry_run
     )
-    summary = _describe_assignment(assignment, on_conflict)
-    taken = describe_taken_days(assignment["conflicts"], on_conflict)
-    return render_summary(assign_program.__name__, summary, taken)
-
-
-def _describe_assignment(assignment: ProgramAssignmentResult, on_conflict: OnConflict) -> str:
-    """Describe what is scheduled: `3 workouts scheduled`, with the days left out."""
-    untouched = describe_untouched(assignment["conflicts"], on_conflict)
-    return f"{quantity(assignment['blocks'], 'workout')} scheduled{untouched}"
+    conflicts = assignment["conflicts"]
+    summary = f"{quantity(assignment['blocks'], 'workout')} scheduled{describe_untouched(conflicts, on_conflict)}"
+    taken = describe_taken_days(conflicts, on_conflict)
+    return Outcome(None, summary, week_path(customer_id, start_date), taken=taken, customer_id=customer_id)
 
 
 @pages.post("/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
@@ -202,3 +198,94 @@ async def restore_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Restore an archived program."""
     program = await programs.set_archived(ctx, program_id, archived=False)
     return Redirect(f"/app/programs/{program_id}", f"{program['name']} restored.")
+
+
+class _NewWorkout(ProgramBlockFields, NewWorkoutText):
+    """A workout or rest day of a program."""
+
+
+class _CopyDays(ProgramDays, CopyOptions):
+    """The days of a program to copy, where, how often, and how the sets change."""
+
+
+_COPY_DAYS = input_of(_CopyDays, ProgramRange)
+
+
+async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    program, running = await gather_reads(ctx, programs.require(ctx, program_id), list_clients_on(ctx, program_id))
+    return {"program": program, "running": running}
+
+
+declare_workout_pages(
+    WorkoutOwnerPages(
+        pages=_one,
+        owner_type=ProgramPlan,
+        owner_parameter="program_id",
+        view=PROGRAMS.VIEW,
+        edit=PROGRAMS.EDIT,
+        layout="library/program_layout.html",
+        layout_variables=_layout_variables,
+        place_form=ProgramBlockCopy,
+        move_range=lambda _: (1, LAST_DAY),
+        overview_path=lambda program_id, _: f"/app/programs/{program_id}",
+    )
+)
+
+
+@_one.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
+async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> Redirect:
+    """Add an empty workout or a rest day to a program."""
+    program_path = f"/app/programs/{program_id}"
+    block, remarks = await create_with_text(ctx, ProgramPlan(program_id), form)
+    if form["isRest"]:
+        return Redirect(program_path, f"Day {form['day']} is a rest day.")
+    if block["items"]:
+        return Redirect(program_path, f"{block['name']} added.{remarks}")
+    return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
+
+
+@declare_operation(_one, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
+async def copy_program_days(ctx: Context, program_id: ObjectId, form: _CopyDays, *, dry_run: bool) -> Outcome:
+    """Copy days of a program, once or several times, with a progression."""
+    request = to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
+    result = await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)
+    return describe_copy(result, form["onConflict"], f"/app/programs/{program_id}")
+
+
+@_one.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
+async def duplicate_program(ctx: Context, program_id: ObjectId) -> Redirect:
+    """Create a copy of a program with its workouts."""
+    copy = await programs.duplicate(ctx, program_id)
+    return Redirect(f"/app/programs/{copy['_id']}", f"{copy['name']} created.")
+
+
+@_one.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
+async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """The form to change a program's details."""
+    program = await programs.get(ctx, program_id)
+    return {"program": program, "version": program["version"]}
+
+
+@_one.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
+async def update_program(ctx: Context, program_id: ObjectId, form: ProgramChange) -> Redirect:
+    """Change a program's name, description and tags."""
+    await programs.update(ctx, program_id, form)
+    return Redirect(f"/app/programs/{program_id}", "Changes saved.")
+
+
+@_one.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
+async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """Confirmation of deleting a program."""
+    program, blocks = await gather_reads(
+        ctx, programs.require(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY)
+    )
+    item_count = sum(len(block["items"]) for block in blocks)
+    return {"program": program, "workout_count": len(blocks), "item_count": item_count}
+
+
+@_one.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_program_page)
+async def delete_program(ctx: Context, program_id: ObjectId) -> Redirect:
+    """Delete a program and its workouts."""
+    program = await programs.require(ctx, program_id)
+    await programs.delete(ctx, program_id)
+    return Redirect("/app/programs", f"{program['name']} deleted.")

@@ -1,14 +1,17 @@
-"""Forms that change many workouts of a calendar or program: their progression, and previews of what they would do."""
+"""Forms that change many workouts of a calendar or program: their fields, and previews of what they would do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number
 from coaching_service.library.exercises.models import ASSISTANCE
+from coaching_service.training.schedule.conflicts import day_name, join_some
 from coaching_service.training.schedule.models import (
     CopiedSchedule,
     CopyRequest,
@@ -18,19 +21,23 @@ from coaching_service.training.schedule.models import (
     Progression,
     ProgressionChanges,
     Repetition,
-    ScheduleResult,
+    ScheduleConflict,
     SetCountChange,
     on_conflict,
 )
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.models import Block, ScheduleChange
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
 from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web.formatting import format_date, quantity
-from coaching_service.web.pages import Render
-from coaching_service.web.views.taken_days import TakenDays, describe_taken_days, describe_untouched
+from coaching_service.web.pages import Handler, Pages, Redirect, Render
 
 PREVIEW_SHOWN = "This is a preview: nothing has been changed."
-
+_NAMED_WORKOUTS = 5
+OUTCOMES: dict[OnConflict, str] = {
+    "add": "These days have workouts. The new ones are added after them:",
+    "skip": "These days have workouts and stay as they are:",
+    "replace": "These days have workouts. What is not done of them is removed:",
+}
 
 # What happens on target days that have workouts: by default these days are left as they are.
 ConflictChoice: TypeAlias = Annotated[OnConflict, on_conflict("skip")]
@@ -51,6 +58,20 @@ class CopyOptions(Repetition, ProgressionFields):
     """How often days are copied, how the sets change, and what happens on target days that have workouts."""
 
     onConflict: ConflictChoice
+
+
+class TakenDay(TypedDict):
+    """A target day that has workouts, and their names."""
+
+    day: str
+    names: str
+
+
+class TakenDays(TypedDict):
+    """The target days that have workouts, and a sentence about what happens on them."""
+
+    outcome: str
+    days: list[TakenDay]
 
 
 class PreviewedBlock(TypedDict):
@@ -99,64 +120,98 @@ def to_progression(form: ProgressionFields) -> Progression | None:
     return progression or None
 
 
-def render_preview(
-    ctx: Context,
-    operation: str,
-    summary: str,
-    result: ScheduleResult,
-    *,
-    changes: ProgressionChanges | None = None,
-    taken: TakenDays | None = None,
-) -> Render:
-    """Return the response to a preview: `summary` says what the form named `operation` would do."""
-    unit = ctx.caller.company.load_unit
-    blocks = [
-        *(_describe_block(block, unit, is_new=True) for block in sorted(result["created"], key=_day_of)),
-        *(_describe_block(block, unit, is_new=False) for block in sorted(result["changed"], key=_day_of)),
-    ]
+class Outcome(NamedTuple):
+    """What an operation has changed or would change, a summary of it, and where it is seen.
+
+    `result` has the workouts that the preview shows, if any. `changes` are the changed loads and sets. `taken` are the
+    target days that have workouts, if any can. `notice` says more than the summary once the operation is done.
+    `customer_id`: the client, when the path does not name one.
+    """
+
+    result: ScheduleChange | None
+    summary: str
+    location: str
+    changes: ProgressionChanges | None = None
+    taken: TakenDays | None = None
+    notice: str = ""
+    customer_id: ObjectId | None = None
+
+
+def declare_operation(
+    pages: Pages, path: str, **options: Any
+) -> Callable[[Callable[..., Awaitable[Outcome]]], Handler]:
+    """Declare the form of an operation, and its preview, with the function that carries it out.
+
+    The function has the name of the form, and receives the identifier in the path, the form and `dry_run`.
+    """
+
+    def declare(run: Callable[..., Awaitable[Outcome]]) -> Handler:
+        @pages.post(path, **options)
+        @wraps(run)
+        async def change(ctx: Context, form: Any, **owner: ObjectId) -> Redirect:
+            outcome: Outcome = await run(ctx, *owner.values(), form, dry_run=False)
+            notice = f"{outcome.notice or outcome.summary}."
+            return Redirect(outcome.location, notice, customer_id=outcome.customer_id)
+
+        async def preview(ctx: Context, form: Any, **owner: ObjectId) -> Render:
+            return _render_preview(ctx, run.__name__, await run(ctx, *owner.values(), form, dry_run=True))
+
+        preview.__name__ = f"preview_{run.__name__}"
+        pages.post(f"{path}/preview", preview_of=change, **options)(preview)
+        return change
+
+    return declare
+
+
+def _render_preview(ctx: Context, operation: str, outcome: Outcome) -> Render:
+    """Return the response to a preview of what the form named `operation` would do."""
+    unit, changes = ctx.caller.company.load_unit, outcome.changes
+    result: ScheduleChange = outcome.result or {"created": [], "changed": [], "removed": []}
     preview: Preview = {
         "operation": operation,
-        "summary": summary,
-        "blocks": blocks,
+        "summary": outcome.summary,
+        "blocks": [
+            *(_describe_block(block, unit, is_new=True) for block in sorted(result["created"], key=_day_of)),
+            *(_describe_block(block, unit, is_new=False) for block in sorted(result["changed"], key=_day_of)),
+        ],
         "removed": len(result["removed"]),
         "loads": describe_loads(changes["loadChanges"], unit) if changes else [],
         "sets": describe_set_counts(changes["setChanges"]) if changes else [],
-        "taken": taken,
+        "taken": outcome.taken,
     }
     return Render({"preview": preview}, PREVIEW_SHOWN)
 
 
-def render_summary(operation: str, summary: str, taken: TakenDays) -> Render:
-    """Return the response to a preview that says only how much would change, and on which days there are workouts."""
-    preview: Preview = {
-        "operation": operation,
-        "summary": summary,
-        "blocks": [],
-        "removed": 0,
-        "loads": [],
-        "sets": [],
-        "taken": taken,
-    }
-    return Render({"preview": preview}, PREVIEW_SHOWN)
+def describe_taken_days(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict) -> TakenDays:
+    """Return the target days that have workouts, and what happens on them."""
+    return {"outcome": OUTCOMES[on_conflict], "days": list_taken_days(conflicts)}
 
 
-def render_copy_preview(
-    ctx: Context, operation: str, summary: str, result: CopiedSchedule, on_conflict: OnConflict
-) -> Render:
-    """Return the response to the preview of copied days, with the days that have workouts."""
-    taken = describe_taken_days(result["conflicts"], on_conflict)
-    return render_preview(ctx, operation, summary, result, changes=result, taken=taken)
+def list_taken_days(conflicts: Sequence[ScheduleConflict]) -> list[TakenDay]:
+    """Return the target days that have workouts, by day."""
+    by_day: dict[str, list[str]] = {}
+    for conflict in conflicts:
+        day = format_date(conflict["date"]) if "date" in conflict else day_name(conflict).capitalize()
+        by_day.setdefault(day, []).append(conflict["name"])
+    return [{"day": day, "names": join_some(names, _NAMED_WORKOUTS)} for day, names in by_day.items()]
+
+
+def describe_untouched(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict) -> str:
+    """Return how many target days stayed as they are, to add to a notice: `, 2 days left as they are`; or nothing."""
+    count = len({day_name(conflict) for conflict in conflicts}) if on_conflict == "skip" else 0
+    return f", {quantity(count, 'day')} left as {'it is' if count == 1 else 'they are'}" if count else ""
 
 
 def _day_of(block: Block) -> tuple[str, int]:
     return block["date"] or "", block["day"] or 0
 
 
-def describe_copy(result: CopiedSchedule, on_conflict: OnConflict) -> str:
+def describe_copy(result: CopiedSchedule, on_conflict: OnConflict, location: str) -> Outcome:
     """Describe copied days: `3 workouts copied`, with those removed from the target days, and the days left out."""
     removed = f", {quantity(len(result['removed']), 'workout')} removed" if result["removed"] else ""
     untouched = describe_untouched(result["conflicts"], on_conflict)
-    return f"{quantity(len(result['created']), 'workout')} copied{removed}{untouched}"
+    summary = f"{quantity(len(result['created']), 'workout')} copied{removed}{untouched}"
+    return Outcome(result, summary, location, result, describe_taken_days(result["conflicts"], on_conflict))
 
 
 def describe_loads(changes: Sequence[LoadChange], unit: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Signing in, up and out, and password resets; the first access of clients is in train/first_access.py."""
+"""Signing in, up and out, password resets, and the start page; see train/first_access.py for clients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from coaching_service.core.auth.access import public, session_only
+from coaching_service.core.auth.access import coach, public, session_only
+from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
 from coaching_service.core.validation import Text, Timezone
@@ -177,3 +178,17 @@ def describe_api_keys(new_password: NewPassword) -> str:
 async def old_first_access_page(_: Context, query: TokenQuery) -> Redirect:
     """Redirect from the address in older invitations."""
     return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))
+
+
+_START_PAGES = (
+    (CUSTOMERS.VIEW, "/app/attention"),
+    (EXERCISES.VIEW, "/app/exercises"),
+    (PROGRAMS.VIEW, "/app/programs"),
+)
+
+
+@pages.get("", access=coach(), template="")
+async def home(ctx: Context) -> Redirect:
+    """Redirect to the first area that the coach has permission to view."""
+    permissions = ctx.caller.permissions
+    return Redirect(next((path for permission, path in _START_PAGES if permission in permissions), "/app/settings"))

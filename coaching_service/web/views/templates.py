@@ -1,4 +1,4 @@
-"""Workout templates: the list, and new ones."""
+"""Workout templates: the list, new ones, and each one in the editor of the workouts of clients and programs."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from typing import Any
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.editing import TemplatePlan
-from coaching_service.training.templates.models import TemplateDetails
+from coaching_service.training.templates.models import TemplateChange, TemplateDetails
 from coaching_service.training.workouts.items.descriptions import describe_item
+from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import Search
-from coaching_service.web.urls import list_url
+from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.item_texts import ItemsText, add_text
 
 pages = Pages("/app/templates")
+_one = pages.below("/{templateId}")
 _PAGE_SIZE = 24
+_CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
 
 
 class _NewTemplate(TemplateDetails, ItemsText):
@@ -47,3 +52,50 @@ async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
     plan, text = TemplatePlan(template["_id"]), form["text"]
     _, remarks = await add_text(ctx, plan, template["_id"], text, confirmed=form["confirmed"])
     return Redirect(f"{pages.prefix}/{template['_id']}", f"{template['name']} created.{remarks}")
+
+
+async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
+    return {"template": await templates.get(ctx, template_id)}
+
+
+declare_workout_pages(
+    WorkoutOwnerPages(
+        pages=_one,
+        owner_type=TemplatePlan,
+        owner_parameter="template_id",
+        view=PROGRAMS.VIEW,
+        edit=PROGRAMS.EDIT,
+        layout="library/template_layout.html",
+        layout_variables=_layout_variables,
+        overview_path=lambda *_: pages.prefix,
+        is_single=True,
+    )
+)
+
+
+@_one.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_template.html")
+async def edit_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
+    """The form to change the name, type and tags of a template."""
+    template = await templates.get(ctx, template_id)
+    return {"template": template, "version": template["version"]}
+
+
+@_one.post("/edit", access=coach(PROGRAMS.EDIT), form=_CHANGE_FORM, on=edit_template_page)
+async def update_template(ctx: Context, template_id: ObjectId, form: TemplateChange) -> Redirect:
+    """Change the name, type and tags of a template."""
+    await templates.update(ctx, template_id, form)
+    return Redirect(f"{pages.prefix}/{template_id}", "Changes saved.")
+
+
+@_one.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
+async def delete_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
+    """Confirmation of deleting a template."""
+    return {"template": await templates.get(ctx, template_id)}
+
+
+@_one.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_template_page)
+async def delete_template(ctx: Context, template_id: ObjectId) -> Redirect:
+    """Delete a template."""
+    template = await templates.get(ctx, template_id)
+    await templates.delete(ctx, template_id)
+    return Redirect(pages.prefix, f"{template['name']} deleted.")

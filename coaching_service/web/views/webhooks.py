@@ -15,8 +15,8 @@ from coaching_service.core.validation import Version
 from coaching_service.people.webhooks import deliveries
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
+from coaching_service.web.page_queries import list_url
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.urls import list_url
 
 pages = Pages("/app/settings/webhooks")
 _PATH = "/app/settings/webhooks"

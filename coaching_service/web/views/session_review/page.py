@@ -1,4 +1,4 @@
-"""The review of a logged session: what was planned and done, the client's notes, records, and the comments on it."""
+"""The review of a logged session: what was planned and done, records, comments, and what to review next."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
+from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import ReasonType
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageSubjectInput
@@ -27,11 +30,9 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
 from coaching_service.web.views.customer_messages import is_unread
-from coaching_service.web.views.session_review.next_review import find_next
 from coaching_service.web.views.session_review.reviewed_items import ReviewedItem, ReviewRow, review_items
-from coaching_service.web.views.train.workout.feelings import FEELINGS
-from coaching_service.web.views.train.workout.record_texts import describe_records
-from coaching_service.web.views.workout.comments import CommentForm
+from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records
+from coaching_service.web.views.workout.log_pages import CommentForm
 
 pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review")
 _MAX_COMMENTS = 50
@@ -63,7 +64,7 @@ async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: Obj
     records, following, absences = await gather_reads(
         ctx,
         own_workouts.list_records_of(ctx, customer_id, block),
-        find_next(ctx, customer_id, block_id),
+        _find_next(ctx, customer_id, block_id),
         availability.get_absences(ctx, [customer_id], day, day),
     )
     unit = ctx.caller.company.load_unit
@@ -157,3 +158,54 @@ async def mark_session_comments_read(ctx: Context, customer_id: ObjectId, block_
     await conversation.mark_read(ctx, customer_id, block_id=block_id)
     await attention.renew(ctx, customer_id)
     return Redirect(f"{review_path(customer_id, block_id)}#comments", "Marked as read.")
+
+
+_MESSAGES = 20
+# The reasons with something that a coach reads, so that these clients come next.
+_REASONS: tuple[ReasonType, ...] = (
+    "health_note",
+    "unread_message",
+    "check_in_to_review",
+    "missed_workout",
+    "personal_record",
+)
+
+
+class _NextReview(TypedDict):
+    """What comes next, in words, with its page."""
+
+    text: str
+    url: str
+
+
+async def _find_next(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> _NextReview | None:
+    """Return what a coach reviews after a workout of a client, or None.
+
+    Another unread comment of the client on a workout, else the most urgent other client: an unread comment on a workout
+    if there is one, or the client's entry of the list of today.
+    """
+    own, part = await gather_reads(
+        ctx,
+        _find_commented_block(ctx, customer_id, without=block_id),
+        derived_figures.list_attention(ctx, reasons=_REASONS, limit=2),
+    )
+    if own is not None:
+        return {"text": "another comment", "url": review_path(customer_id, own)}
+    client = next((each for each in part["docs"] if each["_id"] != customer_id), None)
+    if client is None:
+        return None
+    commented = await _find_commented_block(ctx, client["_id"])
+    url = review_path(client["_id"], commented) if commented else f"/app/attention/{client['_id']}"
+    return {"text": customers.full_name(client), "url": url}
+
+
+async def _find_commented_block(
+    ctx: Context, customer_id: ObjectId, without: ObjectId | None = None
+) -> ObjectId | None:
+    """Return the workout of the newest unread comment of a client; `without` one of them."""
+    page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+    for message in page["docs"]:
+        about = message["about"]
+        if is_unread(message) and about is not None and about["wblockId"] != without:
+            return about["wblockId"]
+    return None

@@ -1,4 +1,4 @@
-"""A client's own calendar, by week or by month."""
+"""A client's own calendar by week or by month, the workouts done, and the nutrition plan."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import Date
 from coaching_service.people.availability import service as availability
+from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.own_calendar import service as own_calendar
 from coaching_service.training.own_schedule import service as own_schedule
+from coaching_service.web.page_queries import MonthQuery, PageQuery, list_url
 from coaching_service.web.pages import Pages
-from coaching_service.web.search_fields import MonthQuery
 from coaching_service.web.views.availability_forms import list_bands
-from coaching_service.web.views.train.dates import label_day, label_month
+from coaching_service.web.views.train.layout import label_day, label_month
+from coaching_service.web.views.train.workout.session_words import FEELINGS
 
 pages = Pages("/train")
-
 _YEARS = (1900, 2200)
 _WEEK = timedelta(days=7)
+_PLANS_PER_PAGE = 20
 
 
 class _CalendarQuery(MonthQuery):
@@ -84,3 +86,21 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
         "next": f"month={last + timedelta(days=1):%Y-%m}",
         "is_present": first <= today <= last,
     }
+
+
+@pages.get("/history", access=customer(), query=MonthQuery, template="train/history.html")
+async def history_page(ctx: Context, query: MonthQuery) -> dict[str, Any]:
+    """The workouts done in a month, the latest one that has any if none is named."""
+    return {
+        "done": await own_calendar.get_done_month(ctx, query["month"]),
+        "label_day": partial(label_day, today=ctx.caller.today()),
+        "label_month": label_month,
+        "feelings": dict(FEELINGS),
+    }
+
+
+@pages.get("/plan", access=customer(), query=PageQuery, template="train/plan.html")
+async def plan_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
+    """The versions of the nutrition plan, the latest first."""
+    page = await nutrition_plans.list_plans(ctx, ctx.caller.id, page=query["page"], size=_PLANS_PER_PAGE)
+    return {"page": page, "address": list_url("/train/plan", query)}

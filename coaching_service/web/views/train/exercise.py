@@ -27,14 +27,19 @@ from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets.records import RecordKey, unit_of
 from coaching_service.web import charts
-from coaching_service.web.formatting import format_date
+from coaching_service.web.formatting import format_date, record_name
+from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages
-from coaching_service.web.record_words import record_name
-from coaching_service.web.search_fields import PageQuery
-from coaching_service.web.urls import list_url
-from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.lift_words import DoneSet, Point, best_points, describe_records, describe_set
-from coaching_service.web.views.train.shown_loads import show_records, show_results
+from coaching_service.web.views.train.layout import label_day
+from coaching_service.web.views.train.lift_words import (
+    DoneSet,
+    Point,
+    best_points,
+    describe_records,
+    describe_set,
+    show_records,
+    show_results,
+)
 
 pages = Pages("/train/exercises/{exerciseId}")
 _SESSIONS_PER_PAGE = 8

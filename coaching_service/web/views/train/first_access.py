@@ -1,4 +1,4 @@
-"""The first access of an invited client, linked from the invitation."""
+"""What e-mails to clients link to: the first access, declining invitations, and a new password."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from marshmallow import fields
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import TIMEZONES
+from coaching_service.people.customer_access import declining
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customer_access.models import FirstAccess
+from coaching_service.people.customer_access.models import DeclineLink, DeclinePage, FirstAccess
 from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.sessions import web_sessions
 from coaching_service.web.browser_sessions import device_of, home_of
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.sign_in import TokenQuery
+from coaching_service.web.views.sign_in import TokenQuery, declare_password_reset
 
 pages = Pages("/train")
 
@@ -49,3 +50,19 @@ async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Reques
         await own_profile.update(client_ctx, {"timezone": form["timezone"]})
     session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, device_of(request))
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
+
+
+@pages.get("/no-invitations", access=public(), query=DeclineLink, template="sign_in/no_invitations.html")
+async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
+    """The page to decline further invitations, with the name of the company."""
+    return {"token": query["token"], "company": await declining.find_company_name(ctx.services, query["token"])}
+
+
+@pages.post("/no-invitations", access=public(), form=DeclineLink, on=decline_page)
+async def decline(ctx: Context, form: DeclineLink) -> Redirect:
+    """Stop further invitations of the company to this e-mail address."""
+    await declining.decline(ctx, form["token"])
+    return Redirect("/train/no-invitations", "You will receive no more invitations from them.")
+
+
+declare_password_reset(pages, "/reset-password", "/app/sign-in?next=/train")

@@ -1,18 +1,58 @@
-"""A client's sets, records and results in an exercise, in words."""
+"""A client's sets, records and results in an exercise, in words and in the unit that the client has chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
+from coaching_service.core.database.context import Context
+from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import record_types
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.records import RecordKey
-from coaching_service.web.formatting import format_duration, format_number, quantity
-from coaching_service.web.record_words import best_records, record_name, record_value
+from coaching_service.training.workouts.sets.records import RecordKey, unit_of
+from coaching_service.web.formatting import (
+    best_records,
+    format_duration,
+    format_number,
+    quantity,
+    record_name,
+    record_value,
+)
 from coaching_service.web.views.item_results import describe_kind
+
+
+def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
+    """Return personal records, with loads in the client's unit."""
+    return [_show_record(record, ctx.caller.load_unit) for record in records]
+
+
+def _show_record(record: PersonalRecord, load_unit: str) -> PersonalRecord:
+    if record["unit"] not in LOAD_UNITS or record["unit"] == load_unit:
+        return record
+    return {**record, "value": convert_stored_load(record["value"], record["unit"], load_unit), "unit": load_unit}
+
+
+def show_results(ctx: Context, results: Sequence[LiftResult]) -> list[LiftResult]:
+    """Return what was done of an exercise in workouts, with its loads in the client's unit."""
+    unit, shown_unit = ctx.caller.company.load_unit, ctx.caller.load_unit
+    if unit == shown_unit:
+        return list(results)
+    return [
+        {
+            **result,
+            "volumeLoad": convert_stored_load(result["volumeLoad"], unit, shown_unit),
+            "bests": [
+                {**best, "value": convert_stored_load(best["value"], unit, shown_unit)}
+                if unit_of(best["kind"]) is None
+                else best
+                for best in result["bests"]
+            ],
+        }
+        for result in results
+    ]
+
 
 _FASTEST_SHOWN = 3
 # The types of values that say most about an exercise, the one to prefer first.

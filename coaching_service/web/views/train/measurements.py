@@ -25,9 +25,9 @@ from coaching_service.web.views.far_values import (
     ValueRow,
     entered_values,
     require_confirmed_values,
+    require_past_date,
 )
-from coaching_service.web.views.past_dates import require_past_date
-from coaching_service.web.views.train.dates import label_day
+from coaching_service.web.views.train.layout import label_day
 
 pages = Pages("/train/measurements")
 _MAX_VALUES = 200

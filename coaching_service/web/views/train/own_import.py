@@ -15,11 +15,11 @@ from coaching_service.integrations.history_import.models import NO_ANSWERS
 from coaching_service.integrations.own_import import service as own_import
 from coaching_service.people.account import service as account
 from coaching_service.progress.own_today import service as own_today
+from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import KeywordQuery
 from coaching_service.web.views import import_presentation
 from coaching_service.web.views.import_forms import AnswersForm, search_exercises, with_answers
-from coaching_service.web.views.train.sessions import workout_path
+from coaching_service.web.views.train.layout import workout_path
 
 pages = Pages("/train/settings/import")
 _PATH = "/train/settings/import"

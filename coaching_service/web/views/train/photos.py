@@ -17,15 +17,24 @@ from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.formatting import format_date
+from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.search_fields import PageQuery
 from coaching_service.web.uploads import ReceivedFiles
-from coaching_service.web.urls import list_url
-from coaching_service.web.views.body_weights import Weights, find_weights, weight_at
-from coaching_service.web.views.past_dates import require_past_date
-from coaching_service.web.views.photo_forms import PHOTOS_FORM, SIDES, PhotosForm, Side, add_received, missing_sides
-from coaching_service.web.views.photo_pairs import ShownPhoto, describe_weight
-from coaching_service.web.views.train.dates import label_day
+from coaching_service.web.views.far_values import require_past_date
+from coaching_service.web.views.photos import (
+    PHOTOS_FORM,
+    SIDES,
+    PhotosForm,
+    ShownPhoto,
+    Side,
+    Weights,
+    add_received,
+    describe_weight,
+    find_weights,
+    missing_sides,
+    weight_at,
+)
+from coaching_service.web.views.train.layout import label_day
 
 pages = Pages("/train/photos")
 _DATES_PER_PAGE = 6

@@ -23,13 +23,11 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.web import charts
+from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages
-from coaching_service.web.search_fields import PageQuery
-from coaching_service.web.urls import list_url
-from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points
+from coaching_service.web.views.train.layout import label_day
+from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points, show_records
 from coaching_service.web.views.train.photos import describe_photos
-from coaching_service.web.views.train.shown_loads import show_records
 
 pages = Pages("/train/progress")
 _LIFTS_PER_PAGE = 12

@@ -1,4 +1,4 @@
-"""Settings of a client: profile, language, units and time zone, password, and the client's data."""
+"""Settings of a client: profile, language, units and time zone, password, the client's data, and devices."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from coaching_service.core.errors import Forbidden, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
 from coaching_service.lifecycle.export import own as own_export
 from coaching_service.people.customers.own_models import OwnDetails, OwnRecord
 from coaching_service.people.own_profile import service as own_profile
+from coaching_service.people.sessions import service as sessions
+from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.models import PasswordChange
+from coaching_service.web.device_names import describe_device
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/train/settings")
@@ -161,3 +165,27 @@ async def request_own_erasure(ctx: Context) -> Redirect:
     """Ask the coaches for the erasure of the client's data."""
     await own_profile.request_erasure(ctx)
     return Redirect(f"{_PATH}/data", "Your coach has been asked to delete your data.")
+
+
+# --- devices ---------------------------------------------------------------------------------------------------------
+
+
+@pages.get("/devices", access=customer(), template="train/settings/devices.html")
+async def own_devices_page(ctx: Context) -> dict[str, Any]:
+    """The signed-in devices, this one first, with forms to sign out the others."""
+    own = await web_sessions.list_own(ctx)
+    return {"sessions": [{**session, "device": describe_device(session["device"])} for session in own]}
+
+
+@pages.post("/devices/{sessionId}/end", access=customer(), on=own_devices_page)
+async def end_own_session(ctx: Context, session_id: ObjectId) -> Redirect:
+    """Sign one device out."""
+    await web_sessions.end_own(ctx, session_id)
+    return Redirect(f"{_PATH}/devices", "The device is signed out.")
+
+
+@pages.post("/devices/end-others", access=customer(), on=own_devices_page, idempotent=True)
+async def end_other_sessions(ctx: Context) -> Redirect:
+    """Sign all other devices out."""
+    await sessions.end_other_sessions(ctx)
+    return Redirect(f"{_PATH}/devices", "All other devices are signed out.")

@@ -20,8 +20,7 @@ from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period
-from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.sessions import form_path, is_session, item_path, workout_path
+from coaching_service.web.views.train.layout import form_path, is_session, item_path, label_day, workout_path
 
 pages = Pages("/train")
 

@@ -18,13 +18,13 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import PlannedMetrics, PlannedReminder, TaskFields
 from coaching_service.web.formatting import document_options, quantity
+from coaching_service.web.page_queries import Search
 from coaching_service.web.pages import Redirect
-from coaching_service.web.search_fields import Search
 from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.workout import circuits
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
-from coaching_service.web.views.workout.owner_pages import BLOCK, Handler, WorkoutOwnerPages
-from coaching_service.web.views.workout.proposed_sets import (
+from coaching_service.web.views.workout.owner_pages import BLOCK, OpenedWorkout, WorkoutPages
+from coaching_service.web.views.workout.planned_set_rows import (
     PROPOSED_SETS,
     SetChoice,
     plan_sets,
@@ -32,6 +32,7 @@ from coaching_service.web.views.workout.proposed_sets import (
 )
 from coaching_service.web.views.workout.unusual_loads import require_confirmed_loads
 
+pages = WorkoutPages()
 T = TypeVar("T")
 _EXERCISES_PER_PAGE = 12
 
@@ -70,61 +71,43 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
     }
 
 
-def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    """Declare the forms on `workout_page` that add an item."""
-    _declare_exercise_form(owner_pages, workout_page)
-    _declare_other_forms(owner_pages, workout_page)
-    _declare_text_form(owner_pages, workout_page)
+@pages.post(f"{BLOCK}/items", query=Search, form=_ExerciseForm)
+async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form: _ExerciseForm) -> Redirect:
+    """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
+    require_confirmed_loads(ctx, {"load": form["load"]}, confirmed=form["confirmed"])
+    exercise = await exercises.get(ctx, form["exerciseId"])
+    sets = plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
+    added = await circuits.add_exercise(ctx, workout, form, sets)
+    if form["circuit"] == circuits.NEW_CIRCUIT:
+        return Redirect(f"{workout.path}/items/{added['_id']}", "Circuit added. Set its name and rounds.")
+    notice = f"Added to {added['circuitName']}." if added["type"] == "CIRCUIT" else f"{exercise['name']} added."
+    return Redirect(search_path(workout.path, query), notice)
 
 
-def _declare_exercise_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{BLOCK}/items", query=Search, form=_ExerciseForm, on=workout_page)
-    async def add_exercise(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, query: Search, form: _ExerciseForm
-    ) -> Redirect:
-        """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
-        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
-        require_confirmed_loads(ctx, {"load": form["load"]}, confirmed=form["confirmed"])
-        exercise = await exercises.get(ctx, form["exerciseId"])
-        sets = plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
-        added = await circuits.add_exercise(ctx, owner, block_id, form, sets)
-        if form["circuit"] == circuits.NEW_CIRCUIT:
-            return Redirect(f"{path}/items/{added['_id']}", "Circuit added. Set its name and rounds.")
-        notice = f"Added to {added['circuitName']}." if added["type"] == "CIRCUIT" else f"{exercise['name']} added."
-        return Redirect(search_path(path, query), notice)
+def _declare_form(path: str, name: str, model: type[T], item_of: Callable[[T], Document]) -> None:
+    async def add(ctx: Context, workout: OpenedWorkout, form: T) -> Redirect:
+        """Add an item at the end of a workout."""
+        added = await circuits.add_item(ctx, workout, item_of(form))
+        title = describe_item(added, ctx.caller.company.load_unit)["title"]
+        return Redirect(f"{workout.path}#more", f"{title} added.")
+
+    add.__name__ = name
+    pages.post(f"{BLOCK}/{path}", form=model)(add)
 
 
-def _declare_other_forms(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    def declare_form(path: str, name: str, model: type[T], item_of: Callable[[T], Document]) -> None:
-        async def add(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: T) -> Redirect:
-            """Add an item at the end of a workout."""
-            added = await circuits.add_item(ctx, owner_pages.owner_type(owner_id), block_id, item_of(form))
-            title = describe_item(added, ctx.caller.company.load_unit)["title"]
-            return Redirect(f"{owner_pages.block_path(owner_id, block_id)}#more", f"{title} added.")
-
-        add.__name__ = name
-        owner_pages.post(f"{BLOCK}/{path}", form=model, on=workout_page)(add)
-
-    declare_form("tasks", "add_task", TaskFields, lambda form: {"type": "TASK", "taskFields": form})
-    declare_form(
-        "reminders", "add_reminder", PlannedReminder, lambda form: {"type": "REMINDER", "reminderFields": form}
-    )
-    declare_form(
-        "forms", "add_form", _FormChoice, lambda form: {"type": "FORM", "form": {"formId": str(form["formId"])}}
-    )
-    declare_form(
-        "metrics",
-        "add_metrics",
-        PlannedMetrics,
-        lambda form: {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}},
-    )
+_declare_form("tasks", "add_task", TaskFields, lambda form: {"type": "TASK", "taskFields": form})
+_declare_form("reminders", "add_reminder", PlannedReminder, lambda form: {"type": "REMINDER", "reminderFields": form})
+_declare_form("forms", "add_form", _FormChoice, lambda form: {"type": "FORM", "form": {"formId": str(form["formId"])}})
+_declare_form(
+    "metrics",
+    "add_metrics",
+    PlannedMetrics,
+    lambda form: {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}},
+)
 
 
-def _declare_text_form(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    @owner_pages.post(f"{BLOCK}/text", form=_NewItems, on=workout_page)
-    async def add_items_as_text(ctx: Context, owner_id: ObjectId, block_id: ObjectId, form: _NewItems) -> Redirect:
-        """Add the items that the lines of a text describe at the end of a workout."""
-        owner = owner_pages.owner_type(owner_id)
-        added, remarks = await add_text(ctx, owner, block_id, form["text"], confirmed=form["confirmed"])
-        target = f"{owner_pages.block_path(owner_id, block_id)}#more"
-        return Redirect(target, f"{quantity(added, 'item')} added.{remarks}")
+@pages.post(f"{BLOCK}/text", form=_NewItems)
+async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItems) -> Redirect:
+    """Add the items that the lines of a text describe at the end of a workout."""
+    added, remarks = await add_text(ctx, workout.owner, workout.block_id, form["text"], confirmed=form["confirmed"])
+    return Redirect(f"{workout.path}#more", f"{quantity(added, 'item')} added.{remarks}")

@@ -1,4 +1,4 @@
-"""The exercises of a workout as cards, whose planned sets are edited in place."""
+"""The exercises and circuits of a workout as cards, whose planned sets are edited in place."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, ListOf
+from coaching_service.core.validation import Input, Integer, ListOf
+from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem, WorkItem
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.workout.card_rows import (
@@ -26,9 +28,18 @@ from coaching_service.web.views.workout.card_rows import (
     resulting_load,
     with_last_repeated,
 )
-from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
-from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_exercise
+from coaching_service.web.views.workout.circuits import (
+    CircuitForm,
+    exercises_of,
+    find_circuit,
+    position_of,
+    replace_exercises,
+    with_replaced,
+)
+from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
+from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_circuit_exercise, save_exercise
 
+pages = WorkoutPages()
 # More sets are edited on the page of the item: each set has fourteen fields.
 _MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
 
@@ -142,14 +153,44 @@ def redirect_to_card(ctx: Context, path: str, form: CardForm, item: WorkItem, st
     return Redirect(f"{path}#item-{item['_id']}", "Set added." if form["add"] else "Changes saved.", data=data)
 
 
-def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    """Declare the form on `workout_page` that saves a card."""
+@pages.post(f"{ITEM}/card", form=input_of(_ExerciseCardForm, CardRows)())
+async def change_card(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _ExerciseCardForm) -> Redirect:
+    """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
+    item = await save_exercise(ctx, workout, witem_id, form, planned_on_card(form))
+    return redirect_to_card(ctx, workout.path, form, item, cast("ExerciseItem", item)["exerciseSets"])
 
-    @owner_pages.post(f"{ITEM}/card", form=input_of(_ExerciseCardForm, CardRows)(), on=workout_page)
-    async def change_card(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _ExerciseCardForm
-    ) -> Redirect:
-        """Change the sets, instructions and superset of an exercise; `add` repeats its last set."""
-        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
-        item = await save_exercise(ctx, owner, block_id, witem_id, form, planned_on_card(form))
-        return redirect_to_card(ctx, path, form, item, cast("ExerciseItem", item)["exerciseSets"])
+
+class _PlaceForm(TypedDict):
+    place: Annotated[int, Integer(minimum=1, maximum=1000)]
+
+
+@pages.post(f"{ITEM}/rounds", form=CircuitForm)
+async def change_rounds(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: CircuitForm) -> Redirect:
+    """Change the name and the number of rounds of a circuit."""
+    item = await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, ITEM_CHANGE.load(form))
+    title = describe_item(item, ctx.caller.company.load_unit)["title"]
+    data = {"version": cast("Document", item)["version"], "indexes": [], "loads": [], "lines": [], "title": title}
+    return Redirect(f"{workout.path}#item-{witem_id}", "Changes saved.", data=data)
+
+
+@pages.post(f"{CIRCUIT_EXERCISE}/card", form=input_of(CardForm, CardRows)())
+async def change_circuit_card(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: CardForm
+) -> Redirect:
+    """Change the sets and instructions of an exercise in a circuit; `add` repeats its last set."""
+    changed = await save_circuit_exercise(ctx, workout, witem_id, exercise_id, form, planned_on_card(form))
+    stored = changed["circuitExercises"][position_of(changed, exercise_id)]["sets"]
+    return redirect_to_card(ctx, workout.path, form, changed, stored)
+
+
+@pages.post(f"{CIRCUIT_EXERCISE}/move", form=_PlaceForm)
+async def place_circuit_exercise(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: _PlaceForm
+) -> Redirect:
+    """Move an exercise to another position in its circuit."""
+    block = await workout.read(ctx)
+    circuit = find_circuit(block, witem_id)
+    moved = exercises_of(circuit)[position_of(circuit, exercise_id)]
+    others, at = with_replaced(circuit, exercise_id, []), form["place"] - 1
+    await replace_exercises(ctx, workout, circuit, [*others[:at], moved, *others[at:]], block["version"])
+    return Redirect(f"{workout.path}#item-{witem_id}", "Moved.")

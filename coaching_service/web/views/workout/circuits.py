@@ -11,13 +11,12 @@ from coaching_service.core.errors import BadRequest, NotFound, require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Text, Version
-from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import CircuitItem, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
+from coaching_service.web.views.workout.owner_pages import OpenedWorkout
 
 NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
 _NEW_CIRCUIT_ROUNDS = 3
@@ -86,12 +85,7 @@ def with_replaced(
 
 
 async def replace_exercises(
-    ctx: Context,
-    owner: ScheduleOwner,
-    block_id: ObjectId,
-    circuit: CircuitItem,
-    exercises: Sequence[CircuitExercise],
-    version: int,
+    ctx: Context, workout: OpenedWorkout, circuit: CircuitItem, exercises: Sequence[CircuitExercise], version: int
 ) -> CircuitItem:
     """Replace the exercises of a circuit; returns it as it is then.
 
@@ -103,20 +97,19 @@ async def replace_exercises(
     if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
     change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
-    return cast("CircuitItem", await item_service.update_item(ctx, owner, block_id, circuit["_id"], change))
+    return cast(
+        "CircuitItem", await item_service.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change)
+    )
 
 
-async def add_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item: Document) -> WorkItem:
+async def add_item(ctx: Context, workout: OpenedWorkout, item: Document) -> WorkItem:
     """Add an item, in the form of a request, at the end of a workout."""
-    return await item_service.create_item(ctx, owner, block_id, cast("ItemInput", NEW_ITEM.load(item)))
+    new_item = cast("ItemInput", NEW_ITEM.load(item))
+    return await item_service.create_item(ctx, workout.owner, workout.block_id, new_item)
 
 
 async def add_exercise(
-    ctx: Context,
-    owner: ScheduleOwner,
-    block_id: ObjectId,
-    choice: ExerciseChoice,
-    sets: Sequence[Mapping[str, Any]],
+    ctx: Context, workout: OpenedWorkout, choice: ExerciseChoice, sets: Sequence[Mapping[str, Any]]
 ) -> WorkItem:
     """Add an exercise with its sets at the end of a workout, of one of its circuits, or of a new circuit.
 
@@ -125,15 +118,14 @@ async def add_exercise(
     exercise_id, circuit_id = str(choice["exerciseId"]), choice["circuit"]
     if not circuit_id:
         item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
-        return await add_item(ctx, owner, block_id, item)
+        return await add_item(ctx, workout, item)
     entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
     if circuit_id == NEW_CIRCUIT:
         details: Document = {"circuitName": "Circuit", "rounds": _NEW_CIRCUIT_ROUNDS, "circuitExercises": [entry]}
-        return await add_item(ctx, owner, block_id, {"type": "CIRCUIT", **details})
-    block = await workouts.get(ctx, owner, block_id)
+        return await add_item(ctx, workout, {"type": "CIRCUIT", **details})
+    block = await workout.read(ctx)
     circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
     if circuit is None:
         raise NotFound("circuit")
-    entries = [*exercises_of(circuit), entry]
-    await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
+    await replace_exercises(ctx, workout, circuit, [*exercises_of(circuit), entry], block["version"])
     return circuit

@@ -10,7 +10,6 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
@@ -19,7 +18,9 @@ from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.circuits import add_item, exercises_of
-from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.owner_pages import ITEM, OpenedWorkout, WorkoutPages
+
+pages = WorkoutPages()
 
 
 class Place(TypedDict):
@@ -38,60 +39,52 @@ class _RemoveForm(TypedDict):
     confirmed: Annotated[bool, Default(False)]
 
 
-def declare(owner_pages: WorkoutOwnerPages, workout_page: Handler) -> None:
-    """Declare the forms on `workout_page` that move, duplicate and remove an item."""
+@pages.post(f"{ITEM}/move", form=MoveForm)
+async def place_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: MoveForm) -> Redirect:
+    """Move an item to a position in this or another workout, and open that workout."""
+    source: ItemMoveSource = {"wblockId": workout.block_id, "witemId": witem_id}
+    target: ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
+    block = await item_service.move_item(ctx, workout.owner, source, target)
+    notice = "Moved." if block["_id"] == workout.block_id else f"Moved to {block['name']}."
+    return Redirect(f"{workout._replace(block_id=block['_id']).path}#item-{witem_id}", notice)
 
-    @owner_pages.post(f"{ITEM}/move", form=MoveForm, on=workout_page)
-    async def place_item(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: MoveForm
-    ) -> Redirect:
-        """Move an item to a position in this or another workout, and open that workout."""
-        source: ItemMoveSource = {"wblockId": block_id, "witemId": witem_id}
-        target: ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
-        block = await item_service.move_item(ctx, owner_pages.owner_type(owner_id), source, target)
-        notice = "Moved." if block["_id"] == block_id else f"Moved to {block['name']}."
-        return Redirect(f"{owner_pages.block_path(owner_id, block['_id'])}#item-{witem_id}", notice)
 
-    @owner_pages.post(f"{ITEM}/duplicate", on=workout_page)
-    async def duplicate_item(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> Redirect:
-        """Add a copy of an item after it, with nothing done."""
-        owner = owner_pages.owner_type(owner_id)
-        block = await workouts.get(ctx, owner, block_id)
-        at = items.find_index(block["items"], witem_id)
-        added = await add_item(ctx, owner, block_id, _planned_fields(block["items"][at]))
-        if at + 1 < len(block["items"]):
-            source: ItemMoveSource = {"wblockId": block_id, "witemId": added["_id"]}
-            await item_service.move_item(ctx, owner, source, {"wblockId": block_id, "index": at + 1})
-        title = describe_item(added, ctx.caller.company.load_unit)["title"]
-        return Redirect(f"{owner_pages.block_path(owner_id, block_id)}#item-{added['_id']}", f"{title} duplicated.")
+@pages.post(f"{ITEM}/duplicate")
+async def duplicate_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> Redirect:
+    """Add a copy of an item after it, with nothing done."""
+    block = await workout.read(ctx)
+    at = items.find_index(block["items"], witem_id)
+    added = await add_item(ctx, workout, _planned_fields(block["items"][at]))
+    if at + 1 < len(block["items"]):
+        source: ItemMoveSource = {"wblockId": workout.block_id, "witemId": added["_id"]}
+        await item_service.move_item(ctx, workout.owner, source, {"wblockId": workout.block_id, "index": at + 1})
+    title = describe_item(added, ctx.caller.company.load_unit)["title"]
+    return Redirect(f"{workout.path}#item-{added['_id']}", f"{title} duplicated.")
 
-    @owner_pages.get(f"{ITEM}/delete", permission=owner_pages.edit, template="workout/delete_item.html")
-    async def delete_item_page(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId
-    ) -> dict[str, Any]:
-        """Ask for confirmation before an item is removed with its results and personal records."""
-        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        block, unit = variables["block"], ctx.caller.company.load_unit
-        item = block["items"][items.find_index(block["items"], witem_id)]
-        records = await personal_records.list_records(ctx, block["customerId"]) if block["customerId"] else []
-        return {
-            **variables,
-            "item": {**describe_item(item, unit), "results": describe_results(item, unit)},
-            "records": [record for record in records if record["witemId"] == witem_id],
-        }
 
-    @owner_pages.post(f"{ITEM}/delete", form=_RemoveForm, on=delete_item_page)
-    async def delete_item(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _RemoveForm
-    ) -> Redirect:
-        """Remove an item from a workout; one with results only after confirmation."""
-        owner, path = owner_pages.owner_type(owner_id), owner_pages.block_path(owner_id, block_id)
-        block = await workouts.get(ctx, owner, block_id)
-        item = block["items"][items.find_index(block["items"], witem_id)]
-        if items.is_recorded(item) and not form["confirmed"]:
-            return Redirect(f"{path}/items/{witem_id}/delete")
-        await item_service.delete_item(ctx, owner, block_id, witem_id)
-        return Redirect(path, "Item removed.")
+@pages.get(f"{ITEM}/delete", template="workout/delete_item.html")
+async def delete_item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
+    """Ask for confirmation before an item is removed with its results and personal records."""
+    variables = await workout.load_variables(ctx)
+    block, unit = variables["block"], ctx.caller.company.load_unit
+    item = block["items"][items.find_index(block["items"], witem_id)]
+    records = await personal_records.list_records(ctx, block["customerId"]) if block["customerId"] else []
+    return {
+        **variables,
+        "item": {**describe_item(item, unit), "results": describe_results(item, unit)},
+        "records": [record for record in records if record["witemId"] == witem_id],
+    }
+
+
+@pages.post(f"{ITEM}/delete", form=_RemoveForm, on=delete_item_page)
+async def delete_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _RemoveForm) -> Redirect:
+    """Remove an item from a workout; one with results only after confirmation."""
+    block = await workout.read(ctx)
+    item = block["items"][items.find_index(block["items"], witem_id)]
+    if items.is_recorded(item) and not form["confirmed"]:
+        return Redirect(f"{workout.path}/items/{witem_id}/delete")
+    await item_service.delete_item(ctx, workout.owner, workout.block_id, witem_id)
+    return Redirect(workout.path, "Item removed.")
 
 
 def _planned_fields(item: WorkItem) -> Document:

@@ -15,7 +15,6 @@ from coaching_service.core.validation import TEXT_LENGTH, Input, ListOf, Text
 from coaching_service.training.set_text.planned import parse_planned, write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import Problem, TextError
-from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
@@ -33,7 +32,7 @@ from coaching_service.web.views.workout.circuits import (
     replace_exercises,
     with_replaced,
 )
-from coaching_service.web.views.workout.owner_pages import ITEM, Handler, WorkoutOwnerPages
+from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
 from coaching_service.web.views.workout.planned_set_rows import (
     BLANK_ROWS,
     SET_KINDS,
@@ -45,8 +44,8 @@ from coaching_service.web.views.workout.planned_set_rows import (
 from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_circuit_exercise, save_exercise
 from coaching_service.web.views.workout.unusual_loads import loads_of, loads_of_item, require_confirmed_loads
 
+pages = WorkoutPages()
 T = TypeVar("T", bound=Versioned)
-_CIRCUIT_EXERCISE = f"{ITEM}/exercises/{{exerciseId}}"
 
 
 class _TaskForm(Versioned, TaskFields):
@@ -65,131 +64,101 @@ class _SetRows(Input):
     sets = ListOf(fields.Nested(SET_ROW), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
 
 
-def declare(owner_pages: WorkoutOwnerPages) -> None:
-    """Declare the pages and forms that edit an item."""
-    item_page = _declare_item_page(owner_pages)
-    _declare_item_forms(owner_pages, item_page)
-    _declare_set_forms(owner_pages, item_page)
-    _declare_circuit_exercise_page(owner_pages)
-    _declare_circuit_exercise_removal(owner_pages, item_page)
+@pages.get(ITEM, template="workout/item.html")
+async def item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
+    """The form that edits an item."""
+    variables = await workout.load_variables(ctx)
+    item, unit = _find_item(variables["block"], witem_id), ctx.caller.company.load_unit
+    entries = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
+    planned = item["exerciseSets"] if item["type"] == "EXERCISE" else []
+    return {
+        **variables,
+        **_set_variables(ctx, planned),
+        "version": variables["block"]["version"],
+        "item": item,
+        "entries": [{**entry, "lines": describe_sets(entry["sets"], unit)} for entry in entries],
+        "title": describe_item(item, unit)["title"],
+        "set_text": write_planned(planned, unit),
+        "item_path": f"{variables['block_path']}/items/{witem_id}",
+    }
 
 
-def _declare_item_page(owner_pages: WorkoutOwnerPages) -> Handler:
-    @owner_pages.get(ITEM, permission=owner_pages.edit, template="workout/item.html")
-    async def item_page(ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId) -> dict[str, Any]:
-        """The form that edits an item."""
-        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        item, unit = _find_item(variables["block"], witem_id), ctx.caller.company.load_unit
-        entries = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
-        planned = item["exerciseSets"] if item["type"] == "EXERCISE" else []
-        return {
-            **variables,
-            **_set_variables(ctx, planned),
-            "version": variables["block"]["version"],
-            "item": item,
-            "entries": [{**entry, "lines": describe_sets(entry["sets"], unit)} for entry in entries],
-            "title": describe_item(item, unit)["title"],
-            "set_text": write_planned(planned, unit),
-            "item_path": f"{variables['block_path']}/items/{witem_id}",
-        }
+def _declare_form(path: str, name: str, model: type[T], change_of: Callable[[T], Mapping[str, object]]) -> None:
+    async def change_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: T) -> Redirect:
+        """Change what an item plans."""
+        change = ITEM_CHANGE.load({"version": form["version"], **change_of(form)})
+        await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
+        return Redirect(workout.path, "Changes saved.")
 
-    return item_page
+    change_item.__name__ = name
+    pages.post(f"{ITEM}/{path}", form=model, on=item_page)(change_item)
 
 
-def _declare_item_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
-    def declare_form(path: str, name: str, model: type[T], change_of: Callable[[T], Mapping[str, object]]) -> None:
-        async def change_item(
-            ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: T
-        ) -> Redirect:
-            """Change what an item plans."""
-            change = ITEM_CHANGE.load({"version": form["version"], **change_of(form)})
-            await item_service.update_item(ctx, owner_pages.owner_type(owner_id), block_id, witem_id, change)
-            return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
-
-        change_item.__name__ = name
-        owner_pages.post(f"{ITEM}/{path}", form=model, on=item_page)(change_item)
-
-    declare_form("circuit", "change_circuit", CircuitForm, lambda form: form)
-    declare_form("task", "change_task", _TaskForm, lambda form: {"taskFields": take(TaskFields, form)})
-    declare_form(
-        "reminder", "change_reminder", _ReminderForm, lambda form: {"reminderFields": take(PlannedReminder, form)}
-    )
+_declare_form("circuit", "change_circuit", CircuitForm, lambda form: form)
+_declare_form("task", "change_task", _TaskForm, lambda form: {"taskFields": take(TaskFields, form)})
+_declare_form(
+    "reminder", "change_reminder", _ReminderForm, lambda form: {"reminderFields": take(PlannedReminder, form)}
+)
 
 
-def _declare_set_forms(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
-    @owner_pages.post(f"{ITEM}/sets", form=input_of(ExerciseForm, _SetRows)(), on=item_page)
-    async def change_sets(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: ExerciseForm
-    ) -> Redirect:
-        """Change the planned sets, the instructions and the superset of an exercise."""
-        owner = owner_pages.owner_type(owner_id)
-        await save_exercise(ctx, owner, block_id, witem_id, form, planned_sets(form["sets"]))
-        return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
-
-    @owner_pages.post(f"{ITEM}/set-text", form=_SetTextForm, on=item_page)
-    async def change_set_text(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, form: _SetTextForm
-    ) -> Redirect:
-        """Replace the planned sets of an exercise by the sets of a text."""
-        try:
-            sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
-        except SetTextError as error:
-            raise TextError([Problem("setText", None, str(error), error.problem)]) from None
-        owner = owner_pages.owner_type(owner_id)
-        highest = {"setText": max((load for load in loads_of(sets) if load), default=None)}
-        known = loads_of_item(_find_item(await workouts.get(ctx, owner, block_id), witem_id))
-        require_confirmed_loads(ctx, highest, known, confirmed=form["confirmed"])
-        change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
-        await item_service.update_item(ctx, owner, block_id, witem_id, change)
-        return Redirect(owner_pages.block_path(owner_id, block_id), "Changes saved.")
+@pages.post(f"{ITEM}/sets", form=input_of(ExerciseForm, _SetRows)(), on=item_page)
+async def change_sets(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: ExerciseForm) -> Redirect:
+    """Change the planned sets, the instructions and the superset of an exercise."""
+    await save_exercise(ctx, workout, witem_id, form, planned_sets(form["sets"]))
+    return Redirect(workout.path, "Changes saved.")
 
 
-def _declare_circuit_exercise_page(owner_pages: WorkoutOwnerPages) -> None:
-    @owner_pages.get(_CIRCUIT_EXERCISE, permission=owner_pages.edit, template="workout/circuit_exercise.html")
-    async def circuit_exercise_page(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId
-    ) -> dict[str, Any]:
-        """The form that edits an exercise of a circuit."""
-        variables = await owner_pages.load_variables(ctx, owner_id, block_id)
-        circuit = find_circuit(variables["block"], witem_id)
-        entry = circuit["circuitExercises"][position_of(circuit, exercise_id)]
-        return {
-            **variables,
-            **_set_variables(ctx, entry["sets"]),
-            "version": variables["block"]["version"],
-            "circuit": circuit,
-            "entry": entry,
-            "item_path": f"{variables['block_path']}/items/{witem_id}",
-        }
-
-    @owner_pages.post(_CIRCUIT_EXERCISE, form=input_of(SetsForm, _SetRows)(), on=circuit_exercise_page)
-    async def change_circuit_exercise(
-        ctx: Context,
-        owner_id: ObjectId,
-        block_id: ObjectId,
-        witem_id: ObjectId,
-        exercise_id: ObjectId,
-        form: SetsForm,
-    ) -> Redirect:
-        """Change the sets and instructions of an exercise in a circuit."""
-        owner, sets = owner_pages.owner_type(owner_id), planned_sets(form["sets"])
-        await save_circuit_exercise(ctx, owner, block_id, witem_id, exercise_id, form, sets)
-        return Redirect(f"{owner_pages.block_path(owner_id, block_id)}/items/{witem_id}", "Changes saved.")
+@pages.post(f"{ITEM}/set-text", form=_SetTextForm, on=item_page)
+async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _SetTextForm) -> Redirect:
+    """Replace the planned sets of an exercise by the sets of a text."""
+    try:
+        sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
+    except SetTextError as error:
+        raise TextError([Problem("setText", None, str(error), error.problem)]) from None
+    highest = {"setText": max((load for load in loads_of(sets) if load), default=None)}
+    known = loads_of_item(_find_item(await workout.read(ctx), witem_id))
+    require_confirmed_loads(ctx, highest, known, confirmed=form["confirmed"])
+    change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
+    await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
+    return Redirect(workout.path, "Changes saved.")
 
 
-def _declare_circuit_exercise_removal(owner_pages: WorkoutOwnerPages, item_page: Handler) -> None:
-    @owner_pages.post(f"{_CIRCUIT_EXERCISE}/remove", on=item_page)
-    async def remove_circuit_exercise(
-        ctx: Context, owner_id: ObjectId, block_id: ObjectId, witem_id: ObjectId, exercise_id: ObjectId
-    ) -> Redirect:
-        """Remove an exercise from a circuit; its logged sets are not deleted."""
-        owner = owner_pages.owner_type(owner_id)
-        block = await workouts.get(ctx, owner, block_id)
-        circuit = find_circuit(block, witem_id)
-        entries = with_replaced(circuit, exercise_id, [])
-        await replace_exercises(ctx, owner, block_id, circuit, entries, block["version"])
-        path = owner_pages.block_path(owner_id, block_id)
-        return Redirect(f"{path}/items/{witem_id}", "Exercise removed.", part=path)
+@pages.get(CIRCUIT_EXERCISE, template="workout/circuit_exercise.html")
+async def circuit_exercise_page(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId
+) -> dict[str, Any]:
+    """The form that edits an exercise of a circuit."""
+    variables = await workout.load_variables(ctx)
+    circuit = find_circuit(variables["block"], witem_id)
+    entry = circuit["circuitExercises"][position_of(circuit, exercise_id)]
+    return {
+        **variables,
+        **_set_variables(ctx, entry["sets"]),
+        "version": variables["block"]["version"],
+        "circuit": circuit,
+        "entry": entry,
+        "item_path": f"{variables['block_path']}/items/{witem_id}",
+    }
+
+
+@pages.post(CIRCUIT_EXERCISE, form=input_of(SetsForm, _SetRows)(), on=circuit_exercise_page)
+async def change_circuit_exercise(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: SetsForm
+) -> Redirect:
+    """Change the sets and instructions of an exercise in a circuit."""
+    await save_circuit_exercise(ctx, workout, witem_id, exercise_id, form, planned_sets(form["sets"]))
+    return Redirect(f"{workout.path}/items/{witem_id}", "Changes saved.")
+
+
+@pages.post(f"{CIRCUIT_EXERCISE}/remove", on=item_page)
+async def remove_circuit_exercise(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId
+) -> Redirect:
+    """Remove an exercise from a circuit; its logged sets are not deleted."""
+    block = await workout.read(ctx)
+    circuit = find_circuit(block, witem_id)
+    await replace_exercises(ctx, workout, circuit, with_replaced(circuit, exercise_id, []), block["version"])
+    return Redirect(f"{workout.path}/items/{witem_id}", "Exercise removed.", part=workout.path)
 
 
 def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
-"""The rows of the form that edits planned sets: one per set, whose type says what `low` and `high` count."""
+"""The rows of the form that edits planned sets, whose type says what `low` and `high` count, and proposed sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from marshmallow import ValidationError, validates_schema
 
@@ -12,10 +12,13 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, names_of, take
 from coaching_service.core.validation import Input, Integer, Number
+from coaching_service.library.exercises.models import Exercise
 from coaching_service.training.workouts.sets.models import (
+    MAX_LOAD,
     MAX_METERS,
     MAX_REPS,
     MAX_SECONDS,
+    MAX_SETS,
     PlannedLoad,
     PlannedSet,
     SetOptions,
@@ -128,3 +131,51 @@ def _planned_set(row: Document) -> Document:
     if loads == dict.fromkeys(loads) and not set_type.endswith("_load"):
         return {"type": set_type, **planned_range, **common}
     return {"type": f"{measure}_load", **planned_range, **loads, **common}
+
+
+PROPOSED_SETS = 3
+_PROPOSED_SETS_PER_ROUND = 1
+_PROPOSED_RANGES = {"reps": (8, 10), "time": (30, 45)}
+_UNITS = {"reps": "reps", "time": "s"}
+_TIMED_TYPES = ("cardio", "stretching")
+_TIMED_TAG = "isometric"
+_SET_ROW = SET_ROW()
+
+
+class SetChoice(TypedDict):
+    """The equal sets to plan of an exercise; the number of sets and the range are proposed where they are None."""
+
+    sets: Annotated[int | None, Integer(minimum=1, maximum=MAX_SETS)]
+    low: Annotated[float | None, Number(minimum=0)]
+    high: Annotated[float | None, Number(minimum=0)]
+    load: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
+    rest: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
+
+
+def _set_type(exercise: Mapping[str, Any]) -> str:
+    """Return the type of an exercise's sets: `time` for cardio, stretches and isometric holds, else `reps`."""
+    is_timed = exercise["type"] in _TIMED_TYPES or _TIMED_TAG in exercise["tags"]
+    return "time" if is_timed else "reps"
+
+
+def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
+    """Return the range proposed for an exercise with its unit, seconds or reps."""
+    set_type = _set_type(exercise)
+    low, high = _PROPOSED_RANGES[set_type]
+    return f"{low}–{high} {_UNITS[set_type]}"
+
+
+def with_proposed_ranges(exercises: Sequence[Exercise]) -> list[Document]:
+    """Exercises with `proposed_range`, the range proposed for each."""
+    return [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in exercises]
+
+
+def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: bool) -> list[Document]:
+    """Plan equal sets of an exercise. Raises ValidationError if the range does not match the exercise."""
+    set_type = _set_type(exercise)
+    low, high = wanted["low"], wanted["high"]
+    if low is None and high is None:
+        low, high = _PROPOSED_RANGES[set_type]
+    row = _SET_ROW.load({"type": set_type, "low": low, "high": high, "load": wanted["load"], "rest": wanted["rest"]})
+    count = wanted["sets"] or (_PROPOSED_SETS_PER_ROUND if in_circuit else PROPOSED_SETS)
+    return planned_sets([row] * count)

@@ -8,8 +8,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Text
-from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.content import find_index
 from coaching_service.training.workouts.items.models import CircuitItem, WorkItem
@@ -23,6 +21,7 @@ from coaching_service.web.views.workout.circuits import (
     replace_exercises,
     with_replaced,
 )
+from coaching_service.web.views.workout.owner_pages import OpenedWorkout
 from coaching_service.web.views.workout.unusual_loads import loads_of, loads_of_item, require_confirmed_loads, row_loads
 
 
@@ -40,10 +39,10 @@ class ExerciseForm(SetsForm):
 
 
 async def save_exercise(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId, form: ExerciseForm, sets: list[Document]
+    ctx: Context, workout: OpenedWorkout, item_id: ObjectId, form: ExerciseForm, sets: list[Document]
 ) -> WorkItem:
     """Change what an exercise plans, to `sets`. Raises InvalidFields for loads that are unusual and not confirmed."""
-    items = (await workouts.get(ctx, owner, block_id))["items"]
+    items = (await workout.read(ctx))["items"]
     _require_confirmed(ctx, form, loads_of_item(items[find_index(items, item_id)]))
     change = {
         "exerciseSets": sets,
@@ -51,24 +50,23 @@ async def save_exercise(
         "supersetId": form["supersetId"],
         "version": form["version"],
     }
-    return await item_service.update_item(ctx, owner, block_id, item_id, ITEM_CHANGE.load(change))
+    return await item_service.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
 
 
 async def save_circuit_exercise(
     ctx: Context,
-    owner: ScheduleOwner,
-    block_id: ObjectId,
+    workout: OpenedWorkout,
     item_id: ObjectId,
     exercise_id: ObjectId,
     form: SetsForm,
     sets: list[Document],
 ) -> CircuitItem:
     """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as save_exercise."""
-    circuit = find_circuit(await workouts.get(ctx, owner, block_id), item_id)
+    circuit = find_circuit(await workout.read(ctx), item_id)
     _require_confirmed(ctx, form, loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"]))
     entry: CircuitExercise = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
     entries = with_replaced(circuit, exercise_id, [entry])
-    return await replace_exercises(ctx, owner, block_id, circuit, entries, form["version"])
+    return await replace_exercises(ctx, workout, circuit, entries, form["version"])
 
 
 def _require_confirmed(ctx: Context, form: SetsForm, known: list[float | None]) -> None:

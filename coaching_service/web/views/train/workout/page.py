@@ -1,4 +1,4 @@
-"""The page of a client's workout, and the form of each set."""
+"""The page of a client's workout, the form of each set, and finishing the workout with a summary."""
 
 from __future__ import annotations
 
@@ -16,21 +16,24 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import QueryTime
 from coaching_service.core.validation import Input
 from coaching_service.people.account.load_units import convert_entered_load
+from coaching_service.people.push import keys as push_keys
+from coaching_service.people.push import service as push
 from coaching_service.progress.logs import own_workouts
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.training.own_schedule import service as own_schedule
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.log_models import BlockLog
 from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.presentation import presented_volume
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.far_values import Confirmation
-from coaching_service.web.views.train.dates import label_day
-from coaching_service.web.views.train.sessions import is_session, workout_path
-from coaching_service.web.views.train.shown_loads import show_records
-from coaching_service.web.views.train.workout.feelings import FEELINGS
+from coaching_service.web.views.train.layout import is_session, label_day, workout_path
+from coaching_service.web.views.train.lift_words import show_records
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
-from coaching_service.web.views.train.workout.record_texts import describe_records
 from coaching_service.web.views.train.workout.rows import AMOUNTS, SetRow, count_sets, loads_of_exercise, plain
-from coaching_service.web.views.train.workout.times import measure_minutes
+from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records, measure_minutes
 from coaching_service.web.views.workout.unusual_loads import find_highest_usual, require_confirmed_loads
 
 WORKOUT = "/workouts/{wblockId}"
@@ -144,3 +147,40 @@ def _progress(ctx: Context, block: Block, item_id: ObjectId) -> Document:
         "item": {"_id": item_id, "isCompleted": item["isCompleted"]},
         "workout": {"completedSets": done, "plannedSets": planned, "isCompleted": block["isCompleted"]},
     }
+
+
+@pages.post(f"{WORKOUT}/finish", access=customer(), form=WorkoutBlockLog(), on=workout_page)
+async def finish_workout(ctx: Context, wblock_id: ObjectId, form: BlockLog) -> Redirect:
+    """Save how long and how hard the workout was; without a duration, the time from the first to the last set."""
+    log: BlockLog = {"feeling": None, **form}
+    if log["durationMinutes"] is None:
+        log["durationMinutes"] = measure_minutes(await logs.get_own_block(ctx, wblock_id))
+    await logs.log_block(ctx, ctx.caller.id, wblock_id, log)
+    return Redirect(f"{workout_path(wblock_id)}/summary")
+
+
+@pages.get(f"{WORKOUT}/summary", access=customer(), template="train/workout/summary.html")
+async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
+    """What was done in a workout, and the records set in it."""
+    unit = ctx.caller.load_unit
+    stored = await own_workouts.read_own_workout(ctx, wblock_id)
+    block = show_loads(stored, ctx, unit)
+    groups = group_items(block, unit)
+    done, planned = count_sets(rows_of(groups))
+    return {
+        "block": block,
+        "unit": unit,
+        "records": describe_records(show_records(ctx, await own_workouts.list_records_of(ctx, ctx.caller.id, stored))),
+        "done_sets": done,
+        "planned_sets": planned,
+        "volume": presented_volume(block["items"]),
+        "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "push_key": await _find_push_key(ctx) if block["isCompleted"] else None,
+        "cards": [card for group in groups for card in group.cards],
+        "workout_path": workout_path(wblock_id),
+    }
+
+
+async def _find_push_key(ctx: Context) -> str | None:
+    """Return the key with which this device can subscribe to notifications, unless it has."""
+    return None if await push.has_own_device(ctx) else (await push_keys.get_public_key(ctx.services))["key"]

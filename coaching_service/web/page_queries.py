@@ -1,9 +1,11 @@
-"""Search fields of page queries."""
+"""Queries of pages: search fields, filters and the part of a list, and the URLs of lists with them."""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeAlias, TypedDict
+from urllib.parse import urlencode
 
 from marshmallow import fields
 from marshmallow.validate import Regexp
@@ -46,3 +48,24 @@ class MonthQuery(TypedDict):
     """`month` is `YYYY-MM`; without it the page chooses one."""
 
     month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
+
+
+class ReturnTo(TypedDict):
+    """`next` is the page to return to."""
+
+    next: Annotated[str | None, fields.String()]
+
+
+def list_url(path: str, query: Mapping[str, object]) -> Callable[..., str]:
+    """Return a function for templates that returns the URL of a list with some parameters of `query` changed.
+
+    Empty parameters and the first page are omitted: `list_url("/app/programs", query)(page=2)`.
+    """
+
+    def build_url(**changes: Any) -> str:
+        parameters = {
+            name: value for name, value in {**query, **changes}.items() if value and not (name == "page" and value == 1)
+        }
+        return f"{path}?{urlencode(parameters)}" if parameters else path
+
+    return build_url
