@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
+from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from aiohttp import web
@@ -14,6 +15,7 @@ from marshmallow import ValidationError
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.people.changes import service as changes
@@ -23,7 +25,7 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.web.browser_sessions import BrowserSession, home_of
 from coaching_service.web.formatting import format_date
 from coaching_service.web.forms import load_form
-from coaching_service.web.pages import Page
+from coaching_service.web.pages import Page, Redirect
 from coaching_service.web.views.operation_names import describe_operation
 
 # The number in the navigation of a page, by its audience: its name in templates, and how it is read.
@@ -73,12 +75,23 @@ class PageRequest:
         That is how many messages a client has not read, or how many proposals of assistants wait for a coach. Both are
         read at the same time, so that the number does not delay the page.
         """
-        handler_result = self.page.handler(self.ctx, **self.arguments())
+        handler_result = self._read_page()
         if self.page.access.audience not in _COUNTERS or not self.page.template:
             return await handler_result, {}
         name, count = _COUNTERS[self.page.access.audience]
         result, number = await gather_reads(self.ctx, handler_result, count(self.ctx))
         return result, {name: number}
+
+    async def _read_page(self) -> Any:
+        """Return the result of the page's handler; of a list whose cursor is of another one, its beginning."""
+        arguments = self.arguments()
+        try:
+            return await self.page.handler(self.ctx, **arguments)
+        except InvalidFields:
+            if not arguments.get("query", {}).get("after"):
+                raise
+            query = [(name, value) for name, value in self.request.query.items() if name != "after"]
+            return Redirect(self.request.path + (f"?{urlencode(query)}" if query else ""))
 
     async def find_undoable_change(self) -> ObjectId | None:
         """Return the change that the notice of the page reports, if the coach may undo it."""

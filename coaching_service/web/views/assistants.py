@@ -15,7 +15,7 @@ from coaching_service.people.assistants.models import Grant, Scope
 from coaching_service.people.team import service as team
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_messages import PartQuery
-from coaching_service.web.views.history import list_changes_of_assistant
+from coaching_service.web.views.history import COMPANY_PATH, list_changes
 
 pages = Pages("/app/settings/assistants")
 _SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
@@ -34,14 +34,18 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
 
 
 @pages.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=PartQuery, template="settings/assistant.html")
-async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery) -> dict[str, Any] | Redirect:
+async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery) -> dict[str, Any]:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)
     path = f"/app/settings/assistants/{assistant_id}"
-    variables = await list_changes_of_assistant(ctx, path, assistant_id, query["after"])
-    if isinstance(variables, Redirect):
-        return variables
-    return {**variables, "assistant": assistant, "assistant_path": path, "scope_names": _SCOPE_NAMES}
+    variables = await list_changes(ctx, path, query, via="assistant", credential_id=assistant_id)
+    return {
+        **variables,
+        "history_path": COMPANY_PATH,
+        "assistant": assistant,
+        "assistant_path": path,
+        "scope_names": _SCOPE_NAMES,
+    }
 
 
 @pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")

@@ -13,7 +13,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import Conflict, InvalidFields
+from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
@@ -69,21 +69,18 @@ class _Dismissal(TypedDict):
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=_Part, template="attention.html")
-async def attention_page(ctx: Context, query: _Part) -> dict[str, Any] | Redirect:
+async def attention_page(ctx: Context, query: _Part) -> dict[str, Any]:
     """The clients who need a coach, the most urgent first."""
     filters = _filters_of(query)
-    try:
-        page, count, counts, coaches, done_sessions, waiting = await gather_reads(
-            ctx,
-            derived_figures.list_attention(ctx, **filters, limit=_CLIENTS_PER_PAGE, after=query["after"]),
-            derived_figures.count_attention(ctx, **filters),
-            derived_figures.count_attention_values(ctx, **filters),
-            team.list_coaches(ctx),
-            list_done_sessions(ctx),
-            list_waiting_by_assistant(ctx),
-        )
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(_path(query))
+    page, count, counts, coaches, done_sessions, waiting = await gather_reads(
+        ctx,
+        derived_figures.list_attention(ctx, **filters, limit=_CLIENTS_PER_PAGE, after=query["after"]),
+        derived_figures.count_attention(ctx, **filters),
+        derived_figures.count_attention_values(ctx, **filters),
+        team.list_coaches(ctx),
+        list_done_sessions(ctx),
+        list_waiting_by_assistant(ctx),
+    )
     following = {"after": page["nextCursor"]}
     return {
         "entries": await describe_entries(ctx, page["docs"]),

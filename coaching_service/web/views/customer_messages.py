@@ -11,7 +11,6 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import InvalidFields
 from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import MultipartBody
@@ -43,7 +42,7 @@ class FileQuery(TypedDict):
 
 
 @pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery, template="messages/conversation.html")
-async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any] | Redirect:
+async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any]:
     """The messages of a client, oldest first, with a form to write; the newest part follows what is written.
 
     Opening the newest marks all as read for the company, if the coach may change the client.
@@ -51,23 +50,18 @@ async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -
     customer, shown = await gather_reads(
         ctx, load_header(ctx, customer_id), load_messages(ctx, customer_id, messages_path(customer_id), query)
     )
-    if isinstance(shown, Redirect):
-        return shown
     if shown["first_new"] and CUSTOMERS.EDIT in ctx.caller.permissions:
         await conversation.mark_read(ctx, customer_id)
     return {**shown, "customer": customer}
 
 
-async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: PartQuery) -> dict[str, Any] | Redirect:
+async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: PartQuery) -> dict[str, Any]:
     """Return the variables of a part of a conversation: in the newest, `first_new` is the first unread message, if any.
 
-    `path` is the path of its page, to which the cursor of another list leads.
+    `path` is the path of its page.
     """
     live_after, is_newest = await following.find_position(ctx), query["after"] is None
-    try:
-        page = await conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"])
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(path)
+    page = await conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"])
     messages = page["docs"][::-1]
     new = [message["_id"] for message in messages if is_unread(message, to_client=not ctx.caller.is_coach)]
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, cast
 
 from coaching_service.core.auth.access import coach
@@ -11,7 +12,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import Conflict, InvalidFields, NotFound
+from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.change_descriptions import describe_documents
@@ -36,6 +37,7 @@ from coaching_service.web.views.operation_names import describe_operation
 pages = Pages("/app")
 _OF_CLIENT = "/customers/{customerId}/history"
 _OF_COMPANY = "/settings/history"
+COMPANY_PATH = f"/app{_OF_COMPANY}"
 _PAGE_SIZE = 30
 _MAX_NAMED = 10  # workouts whose present names are read for one change
 _VIA: dict[Interface, str] = {
@@ -66,17 +68,17 @@ class _UndoForm(ReturnTo):
 
 
 @pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="customer/history.html")
-async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _HistoryQuery) -> dict[str, Any] | Redirect:
+async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of a client, newest first."""
-    customer = await load_header(ctx, customer_id)
-    variables = await _list_changes(ctx, customer_path(customer_id, "/history"), query, customer_id)
-    return variables | {"customer": customer} if isinstance(variables, dict) else variables
+    customer, path = await load_header(ctx, customer_id), customer_path(customer_id, "/history")
+    variables = await list_changes(ctx, path, query, customer_id=customer_id, via=query["via"])
+    return variables | {"customer": customer}
 
 
 @pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="settings/history.html")
-async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any] | Redirect:
+async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of the company that the caller may see, newest first."""
-    return await _list_changes(ctx, f"/app{_OF_COMPANY}", query, None)
+    return await list_changes(ctx, COMPANY_PATH, query, via=query["via"])
 
 
 @pages.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="customer/change.html")
@@ -92,33 +94,22 @@ async def customer_change_page(ctx: Context, customer_id: ObjectId, change_id: O
 @pages.get(f"{_OF_COMPANY}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="settings/change.html")
 async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     """A change with the values before and after."""
-    return await _read_change(ctx, change_id) | {"history_path": f"/app{_OF_COMPANY}"}
+    return await _read_change(ctx, change_id) | {"history_path": COMPANY_PATH}
 
 
-@pages.post(
-    f"{_OF_CLIENT}/{{changeId}}/undo",
-    access=coach(CUSTOMERS.VIEW),
-    form=_UndoForm,
-    on=customer_change_page,
-    request_class="bulk",
-    idempotent=True,
-)
+_undo_form = partial(pages.post, access=coach(CUSTOMERS.VIEW), form=_UndoForm, request_class="bulk", idempotent=True)
+
+
+@_undo_form(f"{_OF_CLIENT}/{{changeId}}/undo", on=customer_change_page)
 async def undo_customer_change(ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: _UndoForm) -> Redirect:
     """Undo a change of a client, or all changes of its bulk operation."""
     return await _undo(ctx, change_id, form, customer_path(customer_id, "/history"), customer_id)
 
 
-@pages.post(
-    f"{_OF_COMPANY}/{{changeId}}/undo",
-    access=coach(CUSTOMERS.VIEW),
-    form=_UndoForm,
-    on=change_page,
-    request_class="bulk",
-    idempotent=True,
-)
+@_undo_form(f"{_OF_COMPANY}/{{changeId}}/undo", on=change_page)
 async def undo_change(ctx: Context, change_id: ObjectId, form: _UndoForm) -> Redirect:
     """Undo a change, or all changes of its bulk operation."""
-    return await _undo(ctx, change_id, form, f"/app{_OF_COMPANY}", None)
+    return await _undo(ctx, change_id, form, COMPANY_PATH, None)
 
 
 async def _undo(
@@ -142,65 +133,35 @@ async def _undo(
     return Redirect(location, "Undone. Undo again to redo.")
 
 
-async def list_changes_of_assistant(
-    ctx: Context, path: str, assistant_id: ObjectId, after: str | None
-) -> dict[str, Any] | Redirect:
-    """Return the variables of the list of what an assistant has changed; `path` is the path of its page."""
-    try:
-        page = await changes.list_changes(
-            ctx, limit=_PAGE_SIZE, after=after, via="assistant", credential_id=assistant_id
-        )
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(path)
-    return {
-        "rows": await _describe_all(ctx, page["docs"]),
-        "history_path": f"/app{_OF_COMPANY}",
-        "is_first_part": after is None,
-        "next_url": list_url(path, {"after": page["nextCursor"]})() if page["hasMore"] else None,
-    }
-
-
-async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[dict[str, Any]]:
-    credentials = await _load_credential_names(ctx, listed)
-    clients = await customers.find_references(ctx, _client_ids(listed))
-    return [_describe(change, credentials, clients) for change in listed]
-
-
-async def _list_changes(
-    ctx: Context, path: str, query: _HistoryQuery, customer_id: ObjectId | None
-) -> dict[str, Any] | Redirect:
-    """Return the variables of a list of changes."""
-    try:
-        page = await changes.list_changes(
-            ctx, limit=_PAGE_SIZE, after=query["after"], customer_id=customer_id, via=query["via"]
-        )
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(path)
+async def list_changes(ctx: Context, path: str, query: PartQuery, **filters: Any) -> dict[str, Any]:
+    """Return the variables of a list of changes with its path and query; `filters` are as in changes.list_changes."""
+    page = await changes.list_changes(ctx, limit=_PAGE_SIZE, after=query["after"], **filters)
     return {
         "rows": await _describe_all(ctx, page["docs"]),
         "query": query,
         "history_path": path,
         "interfaces": [("", "All"), *_VIA.items()],
         "is_first_part": query["after"] is None,
-        "next_url": list_url(path, {"via": query["via"], "after": page["nextCursor"]})() if page["hasMore"] else None,
+        "next_url": list_url(path, {**query, "after": page["nextCursor"]})() if page["hasMore"] else None,
     }
 
 
 async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     """Return the variables of a change's page."""
     change = await changes.get_change(ctx, change_id)
-    summary = cast("ChangeSummary", change)
-    credentials = await _load_credential_names(ctx, [summary])
-    clients = await customers.find_references(ctx, _client_ids([summary]))
+    [described] = await _describe_all(ctx, [cast("ChangeSummary", change)])
     return {
-        "change": _describe(summary, credentials, clients),
+        "change": described,
         "documents": await describe_documents(ctx, change["documents"], await _load_present(ctx, change)),
         "is_undoable": await undo.is_undoable(ctx, change_id),
     }
 
 
-def _client_ids(listed: Sequence[ChangeSummary]) -> list[ObjectId]:
-    return list({change["customerId"] for change in listed if change["customerId"] is not None})
+async def _describe_all(ctx: Context, listed: Sequence[ChangeSummary]) -> list[dict[str, Any]]:
+    credentials = await _load_credential_names(ctx, listed)
+    client_ids = {change["customerId"] for change in listed if change["customerId"] is not None}
+    clients = await customers.find_references(ctx, list(client_ids))
+    return [_describe(change, credentials, clients) for change in listed]
 
 
 async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) -> dict[ObjectId, str]:

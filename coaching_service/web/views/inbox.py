@@ -9,7 +9,6 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import InvalidFields
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes import following
@@ -33,13 +32,10 @@ class _InboxQuery(PartQuery):
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery, template="messages/inbox.html")
-async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any] | Redirect:
+async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
     unread, live_after = None if query["all"] else True, await following.find_position(ctx)
-    try:
-        page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(_PATH)
+    page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
     return {
         "page": page,
         "shows_all": query["all"],

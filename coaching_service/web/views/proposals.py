@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import Conflict, Forbidden, InvalidFields, NotFound
+from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import without_inner_marks
@@ -67,13 +68,10 @@ class ProposingGroup(TypedDict):
 
 
 @pages.get("", access=session_only(), query=_ProposalsQuery, template="proposals/list.html")
-async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any] | Redirect:
+async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]:
     """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
     status = query["status"]
-    try:
-        page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
-    except InvalidFields:  # the cursor is of another list
-        return Redirect(_PATH)
+    page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
     filter_url = list_url(_PATH, {"status": status})
     names = await _load_coach_names(ctx)
     return {
@@ -93,14 +91,10 @@ async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
     return {"proposal": _describe(proposal, names)}
 
 
-@pages.post(
-    "/{proposalId}/approve",
-    access=session_only(),
-    form=ReturnTo,
-    on=proposal_page,
-    request_class="bulk",
-    idempotent=True,
-)
+_decide = partial(pages.post, access=session_only(), request_class="bulk", idempotent=True)
+
+
+@_decide("/{proposalId}/approve", form=ReturnTo, on=proposal_page)
 async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
     """Approve a proposal: what it proposes is done."""
     path = f"{_PATH}/{proposal_id}"
@@ -111,28 +105,14 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) 
     return Redirect(local_path(form["next"], path), "Approved and done.")
 
 
-@pages.post(
-    "/{proposalId}/reject",
-    access=session_only(),
-    form=ReturnTo,
-    on=proposal_page,
-    request_class="bulk",
-    idempotent=True,
-)
+@_decide("/{proposalId}/reject", form=ReturnTo, on=proposal_page)
 async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
     """Reject a proposal: nothing is done."""
     await service.reject(ctx, proposal_id)
     return Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
 
 
-@pages.post(
-    "/approve-all",
-    access=session_only(),
-    form=_SeveralProposals,
-    on=proposals_page,
-    request_class="bulk",
-    idempotent=True,
-)
+@_decide("/approve-all", form=_SeveralProposals, on=proposals_page)
 async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
     """Approve what was shown of one assistant, the oldest first."""
     done = 0

@@ -26,11 +26,9 @@ pages = Pages("/train/messages")
 
 
 @pages.get("", access=customer(), query=PartQuery, template="train/messages.html")
-async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any] | Redirect:
+async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any]:
     """The messages by day, the newest last, with a form to write; opening the newest marks all as read."""
     shown = await load_messages(ctx, ctx.caller.id, pages.prefix, query)
-    if isinstance(shown, Redirect):
-        return shown
     if shown["first_new"]:
         await conversation.mark_read(ctx, ctx.caller.id)
     today = ctx.caller.today()
