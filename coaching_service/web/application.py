@@ -37,7 +37,6 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.text import camel_case
 from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import (
-    corrections,
     form_idempotency,
     reauthentication,
     rendering,
@@ -57,7 +56,7 @@ from coaching_service.web.browser_sessions import (
     see_other,
 )
 from coaching_service.web.error_pages import render_error, to_service_error
-from coaching_service.web.forms import FormData, FormState, field_names, load_form
+from coaching_service.web.forms import FormData, FormState, apply_correction, field_names, load_form
 from coaching_service.web.page_requests import PageRequest
 from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.rejections import FORM_ERRORS, reject, reject_form_of
@@ -218,7 +217,7 @@ class WebApplication:
                 if scripted_forms.is_scripted(request):
                     raise
                 return await self._render_stale_form(page_request, data)
-            corrections.apply(data)
+            apply_correction(data)
             if page.preview_of is not None:
                 sent = reauthentication.original_values(data)
                 query = [(name, value) for name, value in request.rel_url.query.items() if name not in sent]

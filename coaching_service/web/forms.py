@@ -1,4 +1,7 @@
-"""Forms: submitted text becomes the JSON that the schemas of the REST interface validate; errors are shown by field."""
+"""Forms: submitted text becomes the JSON that the schemas of the REST interface validate; errors are shown by field.
+
+Errors of a text that is read line by line suggest names: buttons that write the name into the text and send the form.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,73 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypedDict
 from urllib.parse import parse_qsl
 
+import orjson
 from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
 from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import TIMEZONES, Timezone
+from coaching_service.core.validation import TIMEZONES, Integer, Timezone
 from coaching_service.core.validation_messages import field_errors
-from coaching_service.training.workout_text.lines import TextError
-from coaching_service.web.corrections import Suggestion, suggest
+from coaching_service.training.workout_text.lines import Problem, TextError
+
+_CORRECTION = "correction"
+_NEEDS_MARKS = re.compile(r"[:|\[«»]|^\s*-")
+
+
+class Suggestion(TypedDict):
+    """A name to click, and the value of its button."""
+
+    name: str
+    value: str
+
+
+class _Correction(TypedDict):
+    field: str
+    line: Annotated[int, Integer(minimum=1)]
+    name: str
+    replacement: str
+
+
+_CORRECTION_SCHEMA = input_of(_Correction)()
+
+
+def _suggest(problem: Problem) -> list[Suggestion]:
+    """Return the names to click for an unknown name in a text."""
+    correction = {"field": problem.path, "line": problem.line, "name": problem.name}
+    return [
+        {"name": name, "value": orjson.dumps({**correction, "replacement": name}).decode()}
+        for name in problem.suggestions
+    ]
+
+
+def apply_correction(data: MultiDict[str]) -> None:
+    """Write the name that was clicked into the text of a form; nothing changes if its line was changed meanwhile."""
+    for value in data.popall(_CORRECTION, []):
+        try:
+            correction: _Correction = _CORRECTION_SCHEMA.load(orjson.loads(value))
+        except (orjson.JSONDecodeError, ValidationError):
+            continue
+        name = correction["field"]
+        lines = data.get(name, "").splitlines(keepends=True)
+        at = correction["line"] - 1
+        if at < len(lines):
+            lines[at] = _replace(lines[at], correction["name"], correction["replacement"])
+            data[name] = "".join(lines)
+
+
+def _replace(line: str, name: str, replacement: str) -> str:
+    """Replace the name at its place, before the colon of the sets, a note or the end of the line."""
+    marked = f"«{replacement}»" if _NEEDS_MARKS.search(replacement) else replacement
+    place = re.compile(rf"(«\s*)?{re.escape(name)}(?(1)\s*»)(?=\s*(?:[:|]|$))")
+    return place.sub(lambda _: marked, line, count=1)
+
 
 # 20,000 characters, of a form with a table 60,000, of up to twelve bytes each in URL encoding, and what is around them.
 MAX_FORM_BYTES, MAX_TABLE_BYTES = 262_144, 786_432
@@ -200,7 +256,7 @@ def rejected_form(
         for problem in error.problems:
             place = "" if problem.line is None else f"Line {problem.line}: "
             sentence = place + _to_sentence(problem.description + ("?" if problem.suggestions else ""))
-            form_state.line_errors.setdefault(problem.path, []).append(LineError(sentence, suggest(problem)))
+            form_state.line_errors.setdefault(problem.path, []).append(LineError(sentence, _suggest(problem)))
         for path, line_errors in form_state.line_errors.items():
             form_state.errors[path] = " ".join(each.sentence for each in line_errors)
         return form_state

@@ -40,6 +40,12 @@ class PageQuery(TypedDict):
     page: Annotated[int, Integer(minimum=1), Default(1)]
 
 
+class PartQuery(TypedDict):
+    """A part of a list: `after` is the cursor of the one before."""
+
+    after: Annotated[str | None, fields.String()]
+
+
 class Search(KeywordQuery, PageQuery):
     """What is searched in a list, and the page of the results to show."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 
+from coaching_service.web.formatting import format_date
 from tests.conftest import PASSWORD
 from tests.support import training
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
+from tests.support.training import Json, block_with, exercise_of, log
 from tests.support.visitor import Visitor
+from tests.web.conftest import ClientPage
 
 
 async def test_markup_in_notes_is_escaped(coach: CoachClient, owner_page: Visitor) -> None:
@@ -203,3 +207,90 @@ async def test_recent_activity_names_the_items_and_the_author(
         "Completed form: Check-in": "Ana",
         "Completed Legs": "Ana",
     }
+
+
+FIRST, SECOND = "2026-03-02", "2026-03-04"
+
+
+async def train(coach: CoachClient, customer: Json, exercise: Json, date: str, *sets: Json) -> None:
+    """Log sets of an exercise."""
+    block = await block_with(coach, customer, exercise_of(exercise), date=date)
+    (await log(coach, block, block["items"][0], customerSets=list(sets))).ok()
+
+
+async def test_times_distances_and_assistance_are_shown(
+    coach: CoachClient, owner_page: Visitor, client_page: ClientPage
+) -> None:
+    ana = await coach.create_customer("Ana")
+    plank, run = await coach.create_exercise("Plank"), await coach.create_exercise("Run")
+    pull_up = await coach.create_exercise("Pull-up", loadType="assistance")
+    for date, seconds, fastest, assistance in ((FIRST, 60, 1500, 30), (SECOND, 90, 1440, 20)):
+        await train(coach, ana, plank, date, {"seconds": seconds})
+        await train(coach, ana, run, date, {"meters": 5000, "seconds": fastest})
+        await train(coach, ana, pull_up, date, {"reps": 8, "load": assistance})
+
+    page = (await owner_page.get(f"/app/customers/{ana['_id']}/records")).ok()
+    page.says(
+        "Longest time 1 min 30 s", "Farthest distance 5,000 m", "Fastest 5,000 m 24 min", "Least assistance 20 kg × 8"
+    )
+    sled = await coach.create_exercise("Sled")
+    await train(coach, ana, sled, SECOND, {"meters": 20, "load": 90})
+    activity = (await owner_page.get(f"/app/customers/{ana['_id']}/notes")).ok()
+    activity.says("Least assistance: 20 kg", "Personal record in Plank.", "First time: Sled.")
+
+    own = await client_page(coach, ana)
+    (await own.get("/train/progress")).ok().says("1 min 30 s", "24 min", "20 kg × 8")
+    (await own.get(f"/train/exercises/{plank['_id']}?months=120")).ok().says("Longest time", "1 min 30 s")
+    (await own.get(f"/train/exercises/{run['_id']}?months=120")).ok().says("Fastest 5,000 m", "Farthest distance")
+    (await own.get(f"/train/exercises/{pull_up['_id']}?months=120")).ok().says("Least assistance")
+    for exercise in (plank, run, pull_up):
+        (await owner_page.get(f"/app/customers/{ana['_id']}/progress/exercises/{exercise['_id']}?weeks=52")).ok()
+
+
+async def test_results_in_an_exercise_by_session(coach: CoachClient, owner_page: Visitor) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    lunge = await coach.create_exercise("<Lunge>")
+    today = coach.ctx.caller.today()
+    days = [today - timedelta(days=ago) for ago in (60, 20, 1)]
+    sets = [[{"reps": 5, "load": 80}], [{"reps": 1, "load": 95.5}, {"reps": 10, "load": 60}], [{"reps": 8}]]
+    for day, done in zip(days, sets, strict=True):
+        items = (training.exercise_of(squat), training.exercise_of(lunge))
+        block = await training.block_with(coach, ana, *items, date=str(day))
+        (await training.log(coach, block, block["items"][0], customerSets=done)).ok()
+    (await training.log(coach, block, block["items"][1], customerSets=[{"reps": 12}])).ok()
+    path = f"/app/customers/{ana['_id']}/progress"
+
+    overview = (await owner_page.get(path)).ok().says("Exercises", "Squat 3 sessions,", "<Lunge> 1 session,")
+    (link,) = (link for link in overview.links if squat["_id"] in link)
+    page = (await owner_page.get(link)).ok()
+
+    page.says("Estimated 1RM 95.5 kg latest", "Most reps without load 8 reps latest", "Volume load 695.5 kg latest")
+    page.says("5 reps × 80 kg", "1 rep × 95.5 kg", "8 reps")
+    assert page.html.count('<svg class="chart"') == 3
+    first, *_ = (
+        json.loads(block) for block in re.findall(r'<script type="application/json">(.*?)</script>', page.html)
+    )
+    assert first == {
+        "label": "Estimated 1RM",
+        "unit": "kg",
+        "dates": [str(day) for day in days[:2]],
+        "values": [93.3, 95.5],
+    }
+    assert "charts." in page.html
+    (await owner_page.get(f"{path}/exercises/{squat['_id']}?weeks=4")).ok().says("95.5 kg", "8 reps")
+    assert "93.3" not in (await owner_page.get(f"{path}/exercises/{squat['_id']}?weeks=4")).text
+    lunges = (await owner_page.get(f"{path}/exercises/{lunge['_id']}")).ok().says("<Lunge>", "Most reps without load")
+    assert "<Lunge>" not in lunges.html
+    (await owner_page.get(f"{path}/exercises/{UNKNOWN}")).ok(404)
+    row = await coach.create_exercise("Row")
+    (await owner_page.get(f"{path}/exercises/{row['_id']}?weeks=4")).ok().says("No sessions in the last 4 weeks")
+    records = (await owner_page.get(f"/app/customers/{ana['_id']}/records")).ok()
+    assert f"{path}/exercises/{squat['_id']}?weeks=52" in records.links
+    (name,) = re.findall(r'class="chart spark" role="img" aria-label="([^"]*)"', records.html)
+    first, last = (format_date(day) for day in days[:2])
+    assert " ".join(name.split()) == f"Estimated 1RM in the last year: from 93.3 kg on {first} to 95.5 kg on {last}"
+    assert records.text.index("<Lunge> Most reps 12 reps") < records.text.index("Squat Heaviest load 95.5 kg")
+    only = (await owner_page.get(f"/app/customers/{ana['_id']}/records?keywords=SQU")).ok().says("Heaviest load")
+    assert 'class="tiles lifts"' in only.html
+    assert "Lunge> Most" not in only.text
+    (await owner_page.get(f"/app/customers/{ana['_id']}/records?keywords=row")).ok().says("No records found")

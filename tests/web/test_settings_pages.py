@@ -1,4 +1,4 @@
-"""Pages of settings: API keys, team, company, storage."""
+"""Pages of settings: API keys, team, company, load unit, storage."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from zoneinfo import ZoneInfo
 import pytest
 from aiohttp.test_utils import TestServer
 
+from coaching_service import features
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
+from coaching_service.core.jobs import worker
 from coaching_service.core.media import StorageQuota
+from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.web.formatting import format_date
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
 from tests.support.client import CoachClient
+from tests.support.results import train
+from tests.support.service_process import until
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
 
@@ -256,3 +261,36 @@ async def test_owner_sees_the_storage_of_the_company(
         await visitor.close()
     page.says(f"Space {len(PDF)} bytes of 5.6 GB", "Files 1 of 2,000", "Files over a limit are not accepted.")
     assert f'max="5600000000" value="{len(PDF)}"' in page.html
+
+
+PAGE = "/app/settings/load-unit"
+
+
+async def finished(coach: CoachClient, owner_page: Visitor, words: str) -> HtmlPage:
+    """Run the job, and return the page that says so."""
+
+    async def is_done() -> bool:
+        await worker.run_due(coach.ctx.services, {load_unit.CONVERT: features.STEPS[load_unit.CONVERT]})
+        return words in (await owner_page.get(PAGE)).ok().text
+
+    await until(is_done, words)
+    return await owner_page.get(PAGE)
+
+
+async def test_owner_counts_and_converts_loads(coach: CoachClient, owner_page: Visitor, colleague: Colleague) -> None:
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    await train(coach, ana, squat, (5, 100), plan=({"type": "reps"},))
+    company = (await owner_page.get("/app/settings/company")).ok()
+    assert PAGE in company.links
+    refused = await owner_page.submit(company, "/app/settings/company", loadUnit="lb")
+    refused.ok(409).says("loadUnit cannot change while loads are stored in it")
+
+    page = (await owner_page.get(PAGE)).ok().says("All loads are stored in kilograms")
+    await owner_page.submit(page, f"{PAGE}/count", loadUnit="lb")
+    page = await finished(coach, owner_page, "Convert 4 loads to pounds?")
+    page.says("1 workout", "2 personal records", "1 training maximum", "rounded to 0.1 lb")
+    await owner_page.submit(page, PAGE, loadUnit="lb")
+    (await finished(coach, owner_page, "Converted to pounds")).says("All loads are stored in pounds")
+    (await owner_page.get("/app/settings/company")).ok()
+    eli = await colleague("customers.view", "customers.edit")
+    (await eli.get(PAGE)).ok(403)

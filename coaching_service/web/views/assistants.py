@@ -13,8 +13,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Grant, Scope
 from coaching_service.people.team import service as team
+from coaching_service.web.page_queries import PartQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.history import COMPANY_PATH, list_changes
 
 pages = Pages("/app/settings/assistants")

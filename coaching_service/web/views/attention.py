@@ -28,11 +28,10 @@ from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.formatting import format_date
-from coaching_service.web.page_queries import FilterValues
+from coaching_service.web.page_queries import FilterValues, PartQuery
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.attention_descriptions import describe_entries, describe_filters, load_previews
 from coaching_service.web.views.customer_layout import review_path
-from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.customers import parse_trainer_ids
 from coaching_service.web.views.proposals import list_waiting_by_assistant
 

@@ -23,7 +23,6 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.customer_details import details_page
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
-from coaching_service.web.views.far_values import require_past_date
 from coaching_service.web.views.photos import (
     PHOTOS_FORM,
     SIDES,
@@ -34,6 +33,7 @@ from coaching_service.web.views.photos import (
     missing_sides,
     pair_photos,
 )
+from coaching_service.web.views.unusual_values import require_past_date
 
 pages = Pages("/app/customers/{customerId}")
 _MAX_PHOTO_DATES = 50

@@ -19,7 +19,7 @@ from coaching_service.people.changes import following
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
-from coaching_service.web.page_queries import list_url
+from coaching_service.web.page_queries import PartQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
@@ -27,12 +27,6 @@ pages = Pages("/app")
 _MESSAGES = "/customers/{customerId}/messages"
 _PAGE_SIZE = 30
 MESSAGE_FORM = MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment")
-
-
-class PartQuery(TypedDict):
-    """A part of a list: `after` is the cursor of the one before."""
-
-    after: Annotated[str | None, fields.String()]
 
 
 class FileQuery(TypedDict):

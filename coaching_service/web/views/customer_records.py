@@ -31,9 +31,8 @@ from coaching_service.web.formatting import best_records, format_date, format_re
 from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
-from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.lift_words import main_points
-from coaching_service.web.views.workout.unusual_loads import require_confirmed_loads
+from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_loads
 
 pages = Pages("/app/customers/{customerId}")
 _LIFTS_PER_PAGE = 24

@@ -27,11 +27,10 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import record_name
-from coaching_service.web.page_queries import ReturnTo, list_url
+from coaching_service.web.page_queries import PartQuery, ReturnTo, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.bulk_jobs import redirect_after_undo
 from coaching_service.web.views.customer_layout import customer_path, load_header
-from coaching_service.web.views.customer_messages import PartQuery
 from coaching_service.web.views.operation_names import describe_operation
 
 pages = Pages("/app")

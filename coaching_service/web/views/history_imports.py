@@ -26,7 +26,7 @@ from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.web.formatting import name_options
 from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views import import_presentation
+from coaching_service.web.views import import_forms
 from coaching_service.web.views.import_forms import AnswersForm, search_exercises, with_answers
 
 pages = Pages("/app/import")
@@ -63,14 +63,14 @@ async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _C
 async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
     """What a file has, its questions and names; then the progress of its import, and what it has imported."""
     job = await _get_job(ctx, job_id)
-    if import_presentation.is_other_import(job):
+    if import_forms.is_other_import(job):
         return Redirect(f"/app/settings/transfer/{job_id}")
-    shown = import_presentation.describe(job)
+    shown = import_forms.describe(job)
     asks_for_client = any(each["field"] == "customerId" for each in shown["questions"])
     return {
         "job": shown,
         "clients": await _list_clients(ctx) if asks_for_client else [],
-        "customer": await _find_client(ctx, import_presentation.client_of(job)),
+        "customer": await _find_client(ctx, import_forms.client_of(job)),
     }
 
 
@@ -98,7 +98,7 @@ async def undo_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
 @pages.get("/{jobId}/report.csv", access=coach(CUSTOMERS.EDIT), template="")
 async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
     """Download the rows that were not imported, and why."""
-    return import_presentation.report(await _get_job(ctx, job_id))
+    return import_forms.report(await _get_job(ctx, job_id))
 
 
 @pages.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), query=KeywordQuery, template="imports/exercises.html")

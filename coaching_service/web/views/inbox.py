@@ -16,9 +16,8 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_requests import service as form_requests
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.web.page_queries import list_url
+from coaching_service.web.page_queries import PartQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/inbox")
 _PATH = "/app/inbox"

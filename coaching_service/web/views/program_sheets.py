@@ -24,8 +24,7 @@ from coaching_service.training.set_text.planned import write_planned
 from coaching_service.web.formatting import quantity
 from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect, Render
-from coaching_service.web.views.import_forms import NameRows, changed_answers, search_exercises
-from coaching_service.web.views.import_presentation import show_name
+from coaching_service.web.views.import_forms import NameRows, changed_answers, search_exercises, show_name
 
 pages = Pages("/app/programs/import")
 _MAX_TABLE = 60_000

@@ -21,9 +21,8 @@ from coaching_service.people.changes.service import name_kind
 from coaching_service.people.team import service as team
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity
-from coaching_service.web.page_queries import ReturnTo, list_url
+from coaching_service.web.page_queries import PartQuery, ReturnTo, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_messages import PartQuery
 
 pages = Pages("/app/proposals")
 _PATH = "/app/proposals"

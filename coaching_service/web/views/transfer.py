@@ -19,8 +19,7 @@ from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.import_forms import AnswersForm, with_answers
-from coaching_service.web.views.import_presentation import describe, is_history
+from coaching_service.web.views.import_forms import AnswersForm, describe, is_history, with_answers
 
 pages = Pages("/app/settings/transfer")
 _PATH = "/app/settings/transfer"

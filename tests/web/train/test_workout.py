@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestServer
 
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import Json, block_with, circuit_of, exercise_of, hide, log, read, task
 from tests.support.visitor import HtmlForm, HtmlPage, Visitor
 from tests.web.conftest import ClientPage
+from tests.web.train.test_days import day
 
 LAST_WEEK = "2026-02-23"
 
@@ -176,3 +183,61 @@ async def test_hidden_and_unknown_workouts_are_not_found(coach: CoachClient, cli
     assert "123" not in (await browser.get(workout(block))).ok().text
     (await browser.get(workout(secret))).ok(404)
     (await browser.get(f"/train/workouts/{UNKNOWN}")).ok(404)
+
+
+LARGEST_PAGE = 30_000  # bytes
+
+
+async def test_long_workout_is_a_small_page(coach: CoachClient, server: TestServer, client_page: ClientPage) -> None:
+    ana = await coach.create_customer("Ana")
+    heavy = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "rest": 90, "rpe": 8}
+    exercises = [await coach.create_exercise(f"Exercise {number}") for number in range(8)]
+    block = await block_with(coach, ana, *[exercise_of(each, heavy, heavy, heavy, heavy) for each in exercises])
+    token = (await client_page(coach, ana)).cookies()["coach_session"]
+    headers = {"Accept-Encoding": "gzip", "Cookie": f"coach_session={token}"}
+    pages, sizes = [], []
+    async with aiohttp.ClientSession(server.make_url("/"), auto_decompress=False, headers=headers) as browser:
+        for _ in range(5):
+            async with browser.get(f"/train/workouts/{block['_id']}") as response:
+                assert response.headers["Content-Encoding"] == "gzip"
+                sizes.append(len(await response.read()))
+                pages.append(gzip.decompress(await response.read()).decode())
+    assert max(sizes) < LARGEST_PAGE
+    assert len(set(sizes)) > 1, "the size is padded at random"
+    assert pages[0].count('class="set-row') == 8 * 5
+    tokens = {page.partition('data-csrf="')[2].partition('"')[0] for page in pages}
+    assert len(tokens) == len(pages)
+
+
+def sets(*rests: int | None) -> list[Json]:
+    """Planned sets with these rests."""
+    return [{"type": "reps", "minPlannedReps": 8, "rest": rest} for rest in rests]
+
+
+# The rests planned for the exercises of a superset | those of the timer, by round.
+RESTS: list[tuple[list[list[Json]], list[int | None]]] = [
+    ([sets(90, 90), sets(None, None)], [None, 90, None, 90]),
+    ([sets(30, 30), sets(60, 60)], [None, 60, None, 60]),
+    ([sets(None), sets(45), sets(20)], [None, None, 20]),
+    ([sets(90, 75), sets(60)], [None, 60, 75]),  # the second round has only one set
+]
+
+
+@pytest.mark.parametrize(("planned", "expected"), RESTS)
+async def test_rest_of_a_superset_follows_its_last_exercise(
+    coach: CoachClient, client_page: ClientPage, planned: list[list[Json]], expected: list[int | None]
+) -> None:
+    ana = await coach.create_customer()
+    members = [
+        exercise_of(await coach.create_exercise(f"Lift {number}"), *each, supersetId="A")
+        for number, each in enumerate(planned)
+    ]
+    alone = exercise_of(await coach.create_exercise("Row"), *sets(50))
+    block = await block_with(coach, ana, *members, alone, date=day(0))
+
+    page = (await (await client_page(coach, ana)).get(f"/train/workouts/{block['_id']}")).ok()
+
+    forms: list[Any] = re.findall(r'<form [^>]*class="set-row[^>]*>', page.html)
+    rests = [rest and int(rest[1]) for rest in (re.search(r'data-rest="(\d+)"', form) for form in forms)]
+    assert rests[: len(expected)] == expected
+    assert 50 in rests, "an exercise alone has the rest of each set"

@@ -19,7 +19,8 @@ from coaching_service.progress.metrics import service as metrics
 from coaching_service.web import charts
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.far_values import (
+from coaching_service.web.views.train.layout import label_day
+from coaching_service.web.views.unusual_values import (
     Confirmation,
     ValueDate,
     ValueRow,
@@ -27,7 +28,6 @@ from coaching_service.web.views.far_values import (
     require_confirmed_values,
     require_past_date,
 )
-from coaching_service.web.views.train.layout import label_day
 
 pages = Pages("/train/measurements")
 _MAX_VALUES = 200

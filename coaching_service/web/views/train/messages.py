@@ -13,14 +13,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageText
+from coaching_service.web.page_queries import PartQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_messages import (
-    MESSAGE_FORM,
-    FileQuery,
-    PartQuery,
-    load_messages,
-    send_message,
-)
+from coaching_service.web.views.customer_messages import MESSAGE_FORM, FileQuery, load_messages, send_message
 
 pages = Pages("/train/messages")
 

@@ -17,7 +17,7 @@ from coaching_service.people.account import service as account
 from coaching_service.progress.own_today import service as own_today
 from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views import import_presentation
+from coaching_service.web.views import import_forms
 from coaching_service.web.views.import_forms import AnswersForm, search_exercises, with_answers
 from coaching_service.web.views.train.layout import workout_path
 
@@ -49,7 +49,7 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     job, day = await own_import.get_with_work(ctx, import_id), await own_today.get_today(ctx)
     workouts = [block["_id"] for block in day["blocks"] if not block["isCompleted"] and not block["isRest"]]
     return {
-        "job": import_presentation.describe(job),
+        "job": import_forms.describe(job),
         "next_path": workout_path(workouts[0]) if workouts else "/train",
     }
 
@@ -79,7 +79,7 @@ async def undo_own_import(ctx: Context, import_id: ObjectId) -> Redirect:
 @pages.get("/{importId}/report.csv", access=customer(), template="")
 async def download_own_report(ctx: Context, import_id: ObjectId) -> Download:
     """Download the rows that were not imported, and why."""
-    return import_presentation.report(await own_import.get_with_work(ctx, import_id))
+    return import_forms.report(await own_import.get_with_work(ctx, import_id))
 
 
 @pages.get("/{importId}/exercises", access=customer(), query=KeywordQuery, template="imports/exercises.html")

@@ -21,10 +21,9 @@ from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.layout import calendar_path, label_day, workout_path
 from coaching_service.web.views.train.workout.page import WORKOUT, workout_page
-from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
+from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_items
 
 pages = Pages("/train")
 _OWN = "/own-workouts/{ownWorkoutId}"

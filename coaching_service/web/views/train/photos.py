@@ -20,7 +20,6 @@ from coaching_service.web.formatting import format_date
 from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
-from coaching_service.web.views.far_values import require_past_date
 from coaching_service.web.views.photos import (
     PHOTOS_FORM,
     SIDES,
@@ -35,6 +34,7 @@ from coaching_service.web.views.photos import (
     weight_at,
 )
 from coaching_service.web.views.train.layout import label_day
+from coaching_service.web.views.unusual_values import require_past_date
 
 pages = Pages("/train/photos")
 _DATES_PER_PAGE = 6

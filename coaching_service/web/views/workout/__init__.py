@@ -6,14 +6,13 @@ from coaching_service.web.views.workout import (
     day_pages,
     item_actions,
     plan_pages,
-    suggestions,
     workout_page,
 )
 from coaching_service.web.views.workout.owner_pages import WorkoutOwnerPages
 
 __all__ = ["WorkoutOwnerPages", "declare_workout_pages"]
 
-_MODULES = (workout_page, add_items, suggestions, cards, item_actions, plan_pages)
+_MODULES = (workout_page, add_items, cards, item_actions, plan_pages)
 
 
 def declare_workout_pages(owner_pages: WorkoutOwnerPages) -> None:

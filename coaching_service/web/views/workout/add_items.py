@@ -1,8 +1,8 @@
-"""Adding items to a workout: exercises, alone or in a circuit, tasks, reminders, forms and metrics to record."""
+"""Adding items to a workout: exercises, also suggested ones, tasks, reminders, forms and metrics to record."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, TypeVar
 from urllib.parse import urlencode
 
@@ -13,15 +13,18 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import Exercise
+from coaching_service.library.exercises.suggestions import suggest_exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import PlannedMetrics, PlannedReminder, TaskFields
+from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.web.formatting import document_options, quantity
-from coaching_service.web.page_queries import Search
+from coaching_service.web.page_queries import KeywordQuery, Search
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import Confirmation
-from coaching_service.web.views.workout import circuits
+from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_loads
+from coaching_service.web.views.workout import item_changes
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, OpenedWorkout, WorkoutPages
 from coaching_service.web.views.workout.planned_set_rows import (
@@ -30,14 +33,13 @@ from coaching_service.web.views.workout.planned_set_rows import (
     plan_sets,
     with_proposed_ranges,
 )
-from coaching_service.web.views.workout.unusual_loads import require_confirmed_loads
 
 pages = WorkoutPages()
 T = TypeVar("T")
-_EXERCISES_PER_PAGE = 12
+_EXERCISES_PER_PAGE, _SUGGESTIONS = 12, 12
 
 
-class _ExerciseForm(circuits.ExerciseChoice, SetChoice, Confirmation):
+class _ExerciseForm(item_changes.ExerciseChoice, SetChoice, Confirmation):
     """An exercise to add, and its sets."""
 
 
@@ -77,8 +79,8 @@ async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form
     require_confirmed_loads(ctx, {"load": form["load"]}, confirmed=form["confirmed"])
     exercise = await exercises.get(ctx, form["exerciseId"])
     sets = plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
-    added = await circuits.add_exercise(ctx, workout, form, sets)
-    if form["circuit"] == circuits.NEW_CIRCUIT:
+    added = await item_changes.add_exercise(ctx, workout, form, sets)
+    if form["circuit"] == item_changes.NEW_CIRCUIT:
         return Redirect(f"{workout.path}/items/{added['_id']}", "Circuit added. Set its name and rounds.")
     notice = f"Added to {added['circuitName']}." if added["type"] == "CIRCUIT" else f"{exercise['name']} added."
     return Redirect(search_path(workout.path, query), notice)
@@ -87,7 +89,7 @@ async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form
 def _declare_form(path: str, name: str, model: type[T], item_of: Callable[[T], Document]) -> None:
     async def add(ctx: Context, workout: OpenedWorkout, form: T) -> Redirect:
         """Add an item at the end of a workout."""
-        added = await circuits.add_item(ctx, workout, item_of(form))
+        added = await item_changes.add_item(ctx, workout, item_of(form))
         title = describe_item(added, ctx.caller.company.load_unit)["title"]
         return Redirect(f"{workout.path}#more", f"{title} added.")
 
@@ -111,3 +113,36 @@ async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItem
     """Add the items that the lines of a text describe at the end of a workout."""
     added, remarks = await add_text(ctx, workout.owner, workout.block_id, form["text"], confirmed=form["confirmed"])
     return Redirect(f"{workout.path}#more", f"{quantity(added, 'item')} added.{remarks}")
+
+
+_NOTHING_ENTERED: SetChoice = {"sets": None, "low": None, "high": None, "load": None, "rest": None}
+
+
+@pages.get(f"{BLOCK}/exercises", query=KeywordQuery, template="workout/exercises.html")
+async def suggestions_page(ctx: Context, workout: OpenedWorkout, query: KeywordQuery) -> dict[str, Any]:
+    """The exercises suggested for a workout, those that the company uses most first."""
+    variables = await workout.load_variables(ctx)
+    suggested: Sequence[Exercise] = []
+    if EXERCISES.VIEW in ctx.caller.permissions:
+        suggested = await suggest_exercises(ctx, query["keywords"], _SUGGESTIONS)
+    return {**variables, "query": query, "exercises": with_proposed_ranges(suggested)}
+
+
+@pages.post(f"{BLOCK}/exercises", form=item_changes.ExerciseChoice, on=suggestions_page)
+async def add_suggested_exercise(ctx: Context, workout: OpenedWorkout, form: item_changes.ExerciseChoice) -> Redirect:
+    """Add an exercise at the end of a workout, planned as in the client's last workout with it, or of a circuit."""
+    exercise = await exercises.get(ctx, form["exerciseId"])
+    last = [] if form["circuit"] else await _read_last_plan(ctx, workout, exercise["_id"])
+    sets = last or plan_sets(exercise, _NOTHING_ENTERED, in_circuit=bool(form["circuit"]))
+    added = await item_changes.add_exercise(ctx, workout, form, sets)
+    place = f" to {added['circuitName']}" if added["type"] == "CIRCUIT" else ""
+    notice = "Circuit added." if form["circuit"] == item_changes.NEW_CIRCUIT else f"{exercise['name']} added{place}."
+    return Redirect(f"{workout.path}#item-{added['_id']}", notice)
+
+
+async def _read_last_plan(ctx: Context, workout: OpenedWorkout, exercise_id: ObjectId) -> Sequence[Mapping[str, Any]]:
+    """Return the sets that the client's last workout with an exercise plans of it; none in programs."""
+    block = await workout.read(ctx)
+    if block["customerId"] is None or block["date"] is None:
+        return []
+    return await exercise_queries.find_last_plan(ctx, block["customerId"], exercise_id, block["date"])

@@ -28,16 +28,19 @@ from coaching_service.web.views.workout.card_rows import (
     resulting_load,
     with_last_repeated,
 )
-from coaching_service.web.views.workout.circuits import (
+from coaching_service.web.views.workout.item_changes import (
     CircuitForm,
+    ExerciseForm,
+    SetsForm,
     exercises_of,
     find_circuit,
     position_of,
     replace_exercises,
+    save_circuit_exercise,
+    save_exercise,
     with_replaced,
 )
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
-from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_circuit_exercise, save_exercise
 
 pages = WorkoutPages()
 # More sets are edited on the page of the item: each set has fourteen fields.

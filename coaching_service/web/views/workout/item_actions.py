@@ -17,7 +17,7 @@ from coaching_service.training.workouts.items.input_models import ItemMoveSource
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_results import describe_results
-from coaching_service.web.views.workout.circuits import add_item, exercises_of
+from coaching_service.web.views.workout.item_changes import add_item, exercises_of
 from coaching_service.web.views.workout.owner_pages import ITEM, OpenedWorkout, WorkoutPages
 
 pages = WorkoutPages()

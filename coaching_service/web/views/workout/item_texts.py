@@ -19,8 +19,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.web.views.far_values import Confirmation
-from coaching_service.web.views.workout.unusual_loads import require_confirmed_items
+from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_items
 
 _FIELD = "text"
 MAX_TEXT_LENGTH = 20_000

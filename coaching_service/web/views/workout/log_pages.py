@@ -28,12 +28,19 @@ from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import LoggedSets, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import Confirmation, ValuesForm, entered_values, require_confirmed_rows
 from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.train.workout.session_words import FEELINGS
+from coaching_service.web.views.unusual_values import (
+    Confirmation,
+    ValuesForm,
+    entered_values,
+    loads_of_item,
+    require_confirmed_loads,
+    require_confirmed_rows,
+    row_loads,
+)
 from coaching_service.web.views.workout.log_rows import AMOUNT_FIELDS, log_rows
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWorkout, WorkoutPages
-from coaching_service.web.views.workout.unusual_loads import loads_of_item, require_confirmed_loads, row_loads
 
 pages = WorkoutPages()
 _LOG = f"{ITEM}/log"

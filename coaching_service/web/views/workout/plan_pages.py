@@ -23,13 +23,17 @@ from coaching_service.training.workouts.items.models import PlannedReminder, Tas
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import Confirmation
-from coaching_service.web.views.workout.circuits import (
+from coaching_service.web.views.unusual_values import Confirmation, loads_of, loads_of_item, require_confirmed_loads
+from coaching_service.web.views.workout.item_changes import (
     CircuitForm,
+    ExerciseForm,
+    SetsForm,
     Versioned,
     find_circuit,
     position_of,
     replace_exercises,
+    save_circuit_exercise,
+    save_exercise,
     with_replaced,
 )
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
@@ -41,8 +45,6 @@ from coaching_service.web.views.workout.planned_set_rows import (
     planned_sets,
     set_rows,
 )
-from coaching_service.web.views.workout.set_forms import ExerciseForm, SetsForm, save_circuit_exercise, save_exercise
-from coaching_service.web.views.workout.unusual_loads import loads_of, loads_of_item, require_confirmed_loads
 
 pages = WorkoutPages()
 T = TypeVar("T", bound=Versioned)

@@ -16,7 +16,7 @@ from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.add_items import load_choices, search_path
 from coaching_service.web.views.workout.card_rows import used_columns
 from coaching_service.web.views.workout.cards import card_variables, superset_labels
-from coaching_service.web.views.workout.circuits import circuits_of
+from coaching_service.web.views.workout.item_changes import circuits_of
 from coaching_service.web.views.workout.lift_facts import load_lift_facts
 from coaching_service.web.views.workout.owner_pages import BLOCK, OpenedWorkout, WorkoutPages
 

@@ -18,9 +18,9 @@ from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import ExerciseItem, MetricValue, Skip, Swap
 from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.far_values import ValuesForm, require_confirmed_rows
 from coaching_service.web.views.train.layout import item_path, workout_path
 from coaching_service.web.views.train.workout.page import ITEM, pages, workout_page
+from coaching_service.web.views.unusual_values import ValuesForm, require_confirmed_rows
 
 
 class _CompletionForm(TypedDict):

@@ -28,13 +28,12 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.presentation import presented_volume
 from coaching_service.training.workouts.sets.models import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.far_values import Confirmation
 from coaching_service.web.views.train.layout import is_session, label_day, workout_path
 from coaching_service.web.views.train.lift_words import show_records
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
 from coaching_service.web.views.train.workout.rows import AMOUNTS, SetRow, count_sets, loads_of_exercise, plain
 from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records, measure_minutes
-from coaching_service.web.views.workout.unusual_loads import find_highest_usual, require_confirmed_loads
+from coaching_service.web.views.unusual_values import Confirmation, find_highest_usual, require_confirmed_loads
 
 WORKOUT = "/workouts/{wblockId}"
 ITEM = f"{WORKOUT}/items/{{witemId}}"
