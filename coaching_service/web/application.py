@@ -55,11 +55,10 @@ from coaching_service.web.browser_sessions import (
     redirect_to_sign_in,
     see_other,
 )
-from coaching_service.web.error_pages import render_error, to_service_error
+from coaching_service.web.error_pages import FORM_ERRORS, reject, reject_form_of, render_error, to_service_error
 from coaching_service.web.forms import FormData, FormState, apply_correction, field_names, load_form
 from coaching_service.web.page_requests import PageRequest
 from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Render, StreamedTask
-from coaching_service.web.rejections import FORM_ERRORS, reject, reject_form_of
 from coaching_service.web.streamed_tasks import stream_task
 
 _CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."

@@ -17,9 +17,9 @@ from coaching_service.core.errors import NotFound, ServiceError
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.web.browser_sessions import BrowserSession, StaleForm
+from coaching_service.web.error_pages import describe_missing
 from coaching_service.web.forms import FormState
 from coaching_service.web.pages import Redirect
-from coaching_service.web.rejections import describe_missing
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 

@@ -31,7 +31,7 @@ from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 from coaching_service.web import charts
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
-from coaching_service.web.views.customer_lifts import PERIODS, PeriodQuery, first_day, first_monday
+from coaching_service.web.views.customer_records import PERIODS, PeriodQuery, first_day, first_monday
 from coaching_service.web.views.photos import compare_over_period, load_weights, pair_photos
 from coaching_service.web.views.unusual_values import (
     Confirmation,

@@ -1,12 +1,10 @@
 """The pages for clients, under /train: one module for each part."""
 
 from coaching_service.web.views.train import (
-    availability,
     calendar,
     check_ins,
     exercise,
     first_access,
-    measurements,
     messages,
     own_import,
     own_schedule,
@@ -21,10 +19,8 @@ MODULES = (
     first_access,
     today,
     calendar,
-    availability,
     progress,
     exercise,
-    measurements,
     photos,
     check_ins,
     messages,

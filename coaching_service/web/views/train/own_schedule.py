@@ -1,4 +1,4 @@
-"""What clients change of their calendar: moving a workout, and workouts of their own."""
+"""What clients change of their calendar: moving a workout, workouts of their own, and when they cannot train."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import invalid_field, require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Text, patch_of
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.training.own_schedule import service
 from coaching_service.training.own_schedule.models import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
 from coaching_service.training.workout_text.lines import parse_items
@@ -21,12 +23,23 @@ from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.availability_forms import (
+    KINDS,
+    LENGTHS,
+    PERIOD_CHANGE,
+    USUAL_LENGTH,
+    AbsenceForm,
+    describe_period,
+    describe_saved,
+    to_period,
+)
 from coaching_service.web.views.train.layout import calendar_path, label_day, workout_path
 from coaching_service.web.views.train.workout.page import WORKOUT, workout_page
 from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_items
 
 pages = Pages("/train")
-_OWN = "/own-workouts/{ownWorkoutId}"
+_absences = pages.below("/availability")
+_OWN, _PERIOD = "/own-workouts/{ownWorkoutId}", "/{availabilityId}"
 _TEXT_LENGTH = 10_000
 
 
@@ -132,3 +145,50 @@ async def _read_items(ctx: Context, text: str, *, confirmed: bool) -> tuple[list
     read = await read_texts(ctx, [("text", text)], customer_id=ctx.caller.id)
     require_confirmed_items(ctx, read.items[0], "text", confirmed=confirmed)
     return read.items[0], read.remarks
+
+
+@_absences.get("", access=customer(), template="train/availability.html")
+async def own_availability_page(ctx: Context) -> dict[str, Any]:
+    """The periods in which the client cannot train as planned, the latest first, and a form for a new one."""
+    today = ctx.caller.today()
+    periods = await availability.list_availability(ctx, ctx.caller.id)
+    return {
+        "today": today,
+        "kinds": KINDS,
+        "lengths": LENGTHS,
+        "usual_length": USUAL_LENGTH,
+        "periods": [{**period, **describe_period(period, today)} for period in reversed(periods)],
+    }
+
+
+@_absences.post("", access=customer(), form=AbsenceForm, on=own_availability_page)
+async def add_own_absence(ctx: Context, form: AbsenceForm) -> Redirect:
+    """Say that the client is away, ill, injured or trains with limits."""
+    period = await availability.create(ctx, ctx.caller.id, to_period(form))
+    return Redirect("/train", f"{describe_saved(period, ctx.caller.today())} Your coach sees it.")
+
+
+@_absences.get(_PERIOD, access=customer(), template="train/change_availability.html")
+async def change_own_availability_page(ctx: Context, availability_id: ObjectId) -> dict[str, Any]:
+    """One period in which the client cannot train as planned."""
+    periods = await availability.list_availability(ctx, ctx.caller.id)
+    period = require_by_id(periods, availability_id, "availability")
+    return {
+        "period": {**period, **describe_period(period, ctx.caller.today())},
+        "version": period["version"],
+        "kinds": KINDS,
+    }
+
+
+@_absences.post(_PERIOD, access=customer(), form=PERIOD_CHANGE, on=change_own_availability_page)
+async def change_own_absence(ctx: Context, availability_id: ObjectId, form: AvailabilityChange) -> Redirect:
+    """Change a period that the client has entered."""
+    await availability.update(ctx, ctx.caller.id, availability_id, form)
+    return Redirect(_absences.prefix, "Saved.")
+
+
+@_absences.post(f"{_PERIOD}/delete", access=customer(), on=change_own_availability_page)
+async def delete_own_absence(ctx: Context, availability_id: ObjectId) -> Redirect:
+    """Delete a period that the client has entered."""
+    await availability.delete(ctx, ctx.caller.id, availability_id)
+    return Redirect(_absences.prefix, "Deleted.")
