@@ -22,6 +22,7 @@ from typing import Any, Literal
 from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
+from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import with_schemas
 from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.idempotency import Claim
@@ -62,6 +63,15 @@ class Render:
 
     variables: dict[str, Any]
     repeat_notice: str
+
+
+@dataclass(frozen=True)
+class ConfirmedAction:
+    """What a page asks to confirm, with the variables of its template: then `act` is called, and `redirect` follows."""
+
+    variables: dict[str, Any]
+    act: Callable[[], Awaitable[object]]
+    redirect: Redirect
 
 
 ReportProgress = Callable[[int], Awaitable[None]]
@@ -192,6 +202,28 @@ class Pages:
     def post(self, path: str, *, access: Access, on: Handler | None, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a form on the page `on`."""
         return self._declare("POST", path, access, {"on": on, **options})
+
+    def confirm(self, path: str, *, access: Access, template: str, **options: Any) -> Callable[[Handler], Handler]:
+        """Declare a page that asks for confirmation, and its form, with one function that returns a ConfirmedAction.
+
+        The function has the name of the form.
+        """
+
+        def declare(ask: Handler) -> Handler:
+            async def page(ctx: Context, **arguments: Any) -> dict[str, Any]:
+                confirmation: ConfirmedAction = await ask(ctx, **arguments)
+                return confirmation.variables
+
+            async def form(ctx: Context, **arguments: Any) -> Redirect:
+                confirmation: ConfirmedAction = await ask(ctx, **arguments)
+                await confirmation.act()
+                return confirmation.redirect
+
+            page.__name__, form.__name__ = f"{ask.__name__}_page", ask.__name__
+            self.get(path, access=access, template=template)(page)
+            return self.post(path, access=access, on=page, **options)(form)
+
+        return declare
 
     def _declare(
         self, method: Literal["GET", "POST"], path: str, access: Access, options: dict[str, Any]

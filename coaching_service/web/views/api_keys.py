@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import session_only
@@ -19,7 +20,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.schemas import Permissions
-from coaching_service.web.pages import Pages, Redirect, Render
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Render
 
 pages = Pages("/app/settings/api-keys")
 _ONE_MILLISECOND = timedelta(milliseconds=1)
@@ -80,18 +81,12 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> Render:
     return Render({"revealed_key": revealed_key}, "Select Show to see the secret again.")
 
 
-@pages.get("/{keyId}/delete", access=session_only(), template="settings/delete_api_key.html")
-async def delete_api_key_page(ctx: Context, key_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of deleting a key."""
-    return {"key": await _get_key(ctx, key_id)}
-
-
-@pages.post("/{keyId}/delete", access=session_only(), on=delete_api_key_page)
-async def delete_api_key(ctx: Context, key_id: ObjectId) -> Redirect:
+@pages.confirm("/{keyId}/delete", access=session_only(), template="settings/delete_api_key.html")
+async def delete_api_key(ctx: Context, key_id: ObjectId) -> ConfirmedAction:
     """Delete a key: its next request is rejected."""
     key = await _get_key(ctx, key_id)
-    await api_keys.revoke(ctx, key_id)
-    return Redirect("/app/settings/api-keys", f"{key['name']} deleted. Requests with it are rejected from now on.")
+    done = Redirect(pages.prefix, f"{key['name']} deleted. Requests with it are rejected from now on.")
+    return ConfirmedAction({"key": key}, partial(api_keys.revoke, ctx, key_id), done)
 
 
 def _end_of_day(ctx: Context, day: str) -> datetime:

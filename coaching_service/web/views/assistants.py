@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from coaching_service.core.auth.access import session_only
@@ -14,7 +15,7 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Grant, Scope
 from coaching_service.people.team import service as team
 from coaching_service.web.page_queries import PartQuery
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.history import COMPANY_PATH, list_changes
 
 pages = Pages("/app/settings/assistants")
@@ -48,18 +49,12 @@ async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery)
     }
 
 
-@pages.get("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
-async def disconnect_assistant_page(ctx: Context, assistant_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of disconnecting an assistant."""
-    return {"assistant": await _get_assistant(ctx, assistant_id)}
-
-
-@pages.post("/{assistantId}/disconnect", access=session_only(), on=disconnect_assistant_page)
-async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> Redirect:
+@pages.confirm("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
+async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> ConfirmedAction:
     """Disconnect an assistant: its next request is rejected."""
     assistant = await _get_assistant(ctx, assistant_id)
-    await assistants.revoke(ctx, assistant_id)
-    return Redirect("/app/settings/assistants", f"{assistant['clientName']} disconnected.")
+    done = Redirect(pages.prefix, f"{assistant['clientName']} disconnected.")
+    return ConfirmedAction({"assistant": assistant}, partial(assistants.revoke, ctx, assistant_id), done)
 
 
 async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:

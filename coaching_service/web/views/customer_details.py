@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from coaching_service.core.auth.access import coach
@@ -20,7 +21,7 @@ from coaching_service.people.customers.models import CustomerChange, WrittenDeta
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service as customer_profile
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app/customers/{customerId}")
@@ -99,18 +100,12 @@ async def restore(ctx: Context, customer_id: ObjectId) -> Redirect:
     return Redirect(_details_path(customer_id), f"{customer['name']} is active again.")
 
 
-@pages.get("/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html")
-async def delete_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
-    """Ask for confirmation before a client is deleted."""
-    return {"customer": await load_header(ctx, customer_id)}
-
-
-@pages.post("/delete", access=coach(CUSTOMERS.DELETE), on=delete_page, deletes_customer=True)
-async def delete(ctx: Context, customer_id: ObjectId) -> Redirect:
+@pages.confirm("/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html", deletes_customer=True)
+async def delete(ctx: Context, customer_id: ObjectId) -> ConfirmedAction:
     """Permanently delete a client with all of their data."""
-    customer = await customers.get(ctx, customer_id)
-    await customers.erase(ctx, customer_id)
-    return Redirect("/app/customers", f"{customer['name']} deleted.")
+    customer = await load_header(ctx, customer_id)
+    done = Redirect("/app/customers", f"{customer['name']} deleted.")
+    return ConfirmedAction({"customer": customer}, partial(customers.erase, ctx, customer_id), done)
 
 
 def _details_path(customer_id: ObjectId) -> str:

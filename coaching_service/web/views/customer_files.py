@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
@@ -19,7 +20,7 @@ from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.page_queries import PageQuery
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.customer_details import details_page
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
@@ -79,21 +80,16 @@ async def add_photos(ctx: Context, customer_id: ObjectId, form: PhotosForm, file
     return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", notice)
 
 
-@pages.get("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
-async def delete_photos_page(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> dict[str, Any]:
-    """Ask for confirmation before the photos of a date are deleted."""
+@pages.confirm("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
+async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ConfirmedAction:
+    """Delete the photos of a date."""
     customer, record = await gather_reads(
         ctx, load_header(ctx, customer_id), progress_photos.get(ctx, customer_id, photo_id)
     )
     missing = missing_sides(record)
-    return {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
-
-
-@pages.post("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_photos_page)
-async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> Redirect:
-    """Delete the photos of a date."""
-    await progress_photos.delete(ctx, customer_id, photo_id)
-    return Redirect(customer_path(customer_id, "/photos"), "Photos deleted.")
+    shown = {"customer": customer, "record": record, "sides": [side for side in SIDES if side not in missing]}
+    done = Redirect(customer_path(customer_id, "/photos"), "Photos deleted.")
+    return ConfirmedAction(shown, partial(progress_photos.delete, ctx, customer_id, photo_id), done)
 
 
 @pages.get("/plans", access=coach(NUTRITION.VIEW), query=PageQuery, template="customer/plans.html")
@@ -120,20 +116,15 @@ async def upload_plan(ctx: Context, customer_id: ObjectId, file: StoredFile) -> 
     return Redirect(customer_path(customer_id, "/plans"), f"{plan['fileName']} saved as version {plan['number']}.")
 
 
-@pages.get("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
-async def delete_plan_page(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> dict[str, Any]:
-    """Ask for confirmation before a version of the nutrition plan is deleted."""
+@pages.confirm("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
+async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> ConfirmedAction:
+    """Delete a version of the client's nutrition plan."""
     customer, plan = await gather_reads(
         ctx, load_header(ctx, customer_id), nutrition_plans.get(ctx, customer_id, plan_id)
     )
-    return {"customer": customer, "plan": plan}
-
-
-@pages.post("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), on=delete_plan_page)
-async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> Redirect:
-    """Delete a version of the client's nutrition plan."""
-    await nutrition_plans.delete(ctx, customer_id, plan_id)
-    return Redirect(customer_path(customer_id, "/plans"), "Version deleted.")
+    done = Redirect(customer_path(customer_id, "/plans"), "Version deleted.")
+    act = partial(nutrition_plans.delete, ctx, customer_id, plan_id)
+    return ConfirmedAction({"customer": customer, "plan": plan}, act, done)
 
 
 @pages.post(

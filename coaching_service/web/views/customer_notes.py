@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from markupsafe import escape
@@ -27,7 +28,7 @@ from coaching_service.progress.notes.models import NewNote, NoteChange
 from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.formatting import format_date, format_record_value, record_name
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path
 
 pages = Pages("/app/customers/{customerId}")
@@ -108,20 +109,15 @@ async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId
     return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")
 
 
-@pages.get("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
-async def delete_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
-    """Ask for confirmation before a note is deleted."""
+@pages.confirm("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
+async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> ConfirmedAction:
+    """Delete a note."""
     customer, customer_notes = await gather_reads(
         ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
     )
-    return {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
-
-
-@pages.post("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), on=delete_note_page)
-async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Redirect:
-    """Delete a note."""
-    await notes.delete(ctx, customer_id, note_id)
-    return Redirect(_notes_path(customer_id), "Note deleted.")
+    shown = {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
+    done = Redirect(_notes_path(customer_id), "Note deleted.")
+    return ConfirmedAction(shown, partial(notes.delete, ctx, customer_id, note_id), done)
 
 
 def _notes_path(customer_id: ObjectId) -> str:

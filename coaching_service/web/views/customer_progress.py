@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypedDict
 
 from markupsafe import Markup
@@ -29,7 +30,7 @@ from coaching_service.progress.workload.models import Workload, WorkloadPeriod
 from coaching_service.training.workouts.reports import calendar_days
 from coaching_service.training.workouts.reports.calendar_days import CalendarDay
 from coaching_service.web import charts
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
 from coaching_service.web.views.customer_records import PERIODS, PeriodQuery, first_day, first_monday
 from coaching_service.web.views.photos import compare_over_period, load_weights, pair_photos
@@ -306,23 +307,18 @@ async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetRefere
     return Redirect(_progress_path(customer_id), f"{assignment['metricsSet']['name']} assigned.")
 
 
-@pages.get(
+@pages.confirm(
     "/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), template="customer/unassign_metric_set.html"
 )
-async def unassign_set_page(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> dict[str, Any]:
-    """Ask for confirmation before a metric set is unassigned."""
+async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> ConfirmedAction:
+    """Unassign a metric set; its values are stored and return when it is assigned again."""
     customer, assignments = await gather_reads(
         ctx, load_header(ctx, customer_id), metrics.list_assigned(ctx, customer_id)
     )
     sets = (assignment["metricsSet"] for assignment in assignments)
-    return {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
-
-
-@pages.post("/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), on=unassign_set_page)
-async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> Redirect:
-    """Unassign a metric set; its values are stored and return when it is assigned again."""
-    await metrics.unassign(ctx, customer_id, metrics_set_id)
-    return Redirect(_progress_path(customer_id), "Metric set unassigned. Recorded values are not deleted.")
+    shown = {"customer": customer, "metric_set": require_by_id(sets, metrics_set_id, "assignment")}
+    done = Redirect(_progress_path(customer_id), "Metric set unassigned. Recorded values are not deleted.")
+    return ConfirmedAction(shown, partial(metrics.unassign, ctx, customer_id, metrics_set_id), done)
 
 
 def _progress_path(customer_id: ObjectId) -> str:

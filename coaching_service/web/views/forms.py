@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from marshmallow import ValidationError, fields, validates_schema
@@ -25,7 +26,7 @@ from coaching_service.library.forms.models import (
     QuestionInput,
     QuestionType,
 )
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 
 pages = Pages("/app/settings/forms")
 _MAX_QUESTIONS, _BLANK_ROWS = 100, 3
@@ -134,15 +135,9 @@ async def update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> Red
     return Redirect(_path(form_id), "Changes saved.")
 
 
-@pages.get("/{formId}/delete", access=coach(FORMS.DELETE), template="settings/delete_form.html")
-async def delete_form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of deleting a form."""
-    return {"questionnaire": await forms.get(ctx, form_id)}
-
-
-@pages.post("/{formId}/delete", access=coach(FORMS.DELETE), on=delete_form_page)
-async def delete_form(ctx: Context, form_id: ObjectId) -> Redirect:
+@pages.confirm("/{formId}/delete", access=coach(FORMS.DELETE), template="settings/delete_form.html")
+async def delete_form(ctx: Context, form_id: ObjectId) -> ConfirmedAction:
     """Delete a form; scheduled ones and answers stay."""
     form = await forms.get(ctx, form_id)
-    await forms.delete(ctx, form_id)
-    return Redirect(pages.prefix, f"{form['name']} deleted.")
+    done = Redirect(pages.prefix, f"{form['name']} deleted.")
+    return ConfirmedAction({"questionnaire": form}, partial(forms.delete, ctx, form_id), done)

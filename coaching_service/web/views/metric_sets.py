@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
@@ -14,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Version
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricSetDetails, NewMetric
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 
 pages = Pages("/app/settings/metric-sets")
 _MAX_METRICS = 100
@@ -92,27 +93,23 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricNam
     return Redirect(_set_path(metrics_set_id), "Metric renamed.")
 
 
-@pages.get(
-    "/{metricsSetId}/metrics/{metricId}/remove",
-    access=coach(METRICS.EDIT),
-    template="settings/remove_metric.html",
+@pages.confirm(
+    "/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), template="settings/remove_metric.html"
 )
-async def remove_metric_page(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of removing a metric from its set."""
-    metric_set = await metric_sets.get(ctx, metrics_set_id)
-    return {"set": metric_set, "metric": require_by_id(metric_set["metrics"], metric_id, "metric")}
-
-
-@pages.post("/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), on=remove_metric_page)
-async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> Redirect:
+async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> ConfirmedAction:
     """Remove a metric from its set; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
-    metrics = _to_input(metric_set)
-    removed = require_by_id(metrics, metric_id, "metric")
-    if len(metrics) == 1:
-        raise BadRequest("A set needs at least one metric: delete the set instead")
-    await _save_metrics(ctx, metric_set, [metric for metric in metrics if metric is not removed])
-    return Redirect(_set_path(metrics_set_id), "Metric removed.")
+    removed = require_by_id(metric_set["metrics"], metric_id, "metric")
+
+    async def remove() -> None:
+        if len(metric_set["metrics"]) == 1:
+            raise BadRequest("A set needs at least one metric: delete the set instead")
+        remaining = [metric for metric in _to_input(metric_set) if metric["_id"] != metric_id]
+        await _save_metrics(ctx, metric_set, remaining)
+
+    return ConfirmedAction(
+        {"set": metric_set, "metric": removed}, remove, Redirect(_set_path(metrics_set_id), "Metric removed.")
+    )
 
 
 def _to_input(metric_set: MetricSet) -> list[NewMetric]:
@@ -127,15 +124,9 @@ async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMe
     await metric_sets.update(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
 
 
-@pages.get("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")
-async def delete_metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of deleting a set."""
-    return {"set": await metric_sets.get(ctx, metrics_set_id)}
-
-
-@pages.post("/{metricsSetId}/delete", access=coach(METRICS.DELETE), on=delete_metric_set_page)
-async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> Redirect:
+@pages.confirm("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")
+async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> ConfirmedAction:
     """Delete a set; recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
-    await metric_sets.delete(ctx, metrics_set_id)
-    return Redirect("/app/settings/metric-sets", f"{metric_set['name']} deleted.")
+    done = Redirect(pages.prefix, f"{metric_set['name']} deleted.")
+    return ConfirmedAction({"set": metric_set}, partial(metric_sets.delete, ctx, metrics_set_id), done)

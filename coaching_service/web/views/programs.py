@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
@@ -32,7 +33,7 @@ from coaching_service.training.workouts.items.descriptions import ItemDescriptio
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web.formatting import document_options, name_options, quantity
 from coaching_service.web.page_queries import Keywords, Search, list_url
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.customer_layout import week_path
 from coaching_service.web.views.schedule_forms import (
     ConflictChoice,
@@ -273,19 +274,13 @@ async def update_program(ctx: Context, program_id: ObjectId, form: ProgramChange
     return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 
-@_one.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
-async def delete_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of deleting a program."""
+@_one.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
+async def delete_program(ctx: Context, program_id: ObjectId) -> ConfirmedAction:
+    """Delete a program and its workouts."""
     program, blocks = await gather_reads(
         ctx, programs.require(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY)
     )
     item_count = sum(len(block["items"]) for block in blocks)
-    return {"program": program, "workout_count": len(blocks), "item_count": item_count}
-
-
-@_one.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_program_page)
-async def delete_program(ctx: Context, program_id: ObjectId) -> Redirect:
-    """Delete a program and its workouts."""
-    program = await programs.require(ctx, program_id)
-    await programs.delete(ctx, program_id)
-    return Redirect("/app/programs", f"{program['name']} deleted.")
+    shown = {"program": program, "workout_count": len(blocks), "item_count": item_count}
+    done = Redirect(pages.prefix, f"{program['name']} deleted.")
+    return ConfirmedAction(shown, partial(programs.delete, ctx, program_id), done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, NotRequired
 
 from coaching_service.core.auth.access import owner_session
@@ -14,7 +15,7 @@ from coaching_service.people.customers import listing
 from coaching_service.people.team import service as team
 from coaching_service.people.team.models import CoachName, CustomersScope, EmployeeChange, NewEmployee
 from coaching_service.people.team.schemas import Permissions
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 
 pages = Pages("/app/settings/team")
 _PERMISSION_GRID = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
@@ -70,17 +71,11 @@ async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeCha
     return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
 
 
-@pages.get("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html")
-async def delete_employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of removing an employee."""
-    employee = await team.get_employee(ctx, employee_id)
-    assigned = await listing.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
-    return {"employee": employee, "client_count": assigned["totalDocs"]}
-
-
-@pages.post("/{employeeId}/delete", access=owner_session(), on=delete_employee_page)
-async def delete_employee(ctx: Context, employee_id: ObjectId) -> Redirect:
+@pages.confirm("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html")
+async def delete_employee(ctx: Context, employee_id: ObjectId) -> ConfirmedAction:
     """Remove an employee: they are signed out and their clients become unassigned."""
     employee = await team.get_employee(ctx, employee_id)
-    await team.delete_employee(ctx, employee_id)
-    return Redirect("/app/settings/team", f"{employee['name']} removed.")
+    assigned = await listing.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
+    shown = {"employee": employee, "client_count": assigned["totalDocs"]}
+    done = Redirect(pages.prefix, f"{employee['name']} removed.")
+    return ConfirmedAction(shown, partial(team.delete_employee, ctx, employee_id), done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from coaching_service.core.auth.access import coach
@@ -16,7 +17,7 @@ from coaching_service.training.templates.editing import TemplatePlan
 from coaching_service.training.templates.models import TemplateChange, TemplateDetails
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.page_queries import Search, list_url
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.item_texts import ItemsText, add_text
 
@@ -87,15 +88,9 @@ async def update_template(ctx: Context, template_id: ObjectId, form: TemplateCha
     return Redirect(f"{pages.prefix}/{template_id}", "Changes saved.")
 
 
-@_one.get("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
-async def delete_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of deleting a template."""
-    return {"template": await templates.get(ctx, template_id)}
-
-
-@_one.post("/delete", access=coach(PROGRAMS.DELETE), on=delete_template_page)
-async def delete_template(ctx: Context, template_id: ObjectId) -> Redirect:
+@_one.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
+async def delete_template(ctx: Context, template_id: ObjectId) -> ConfirmedAction:
     """Delete a template."""
     template = await templates.get(ctx, template_id)
-    await templates.delete(ctx, template_id)
-    return Redirect(pages.prefix, f"{template['name']} deleted.")
+    done = Redirect(pages.prefix, f"{template['name']} deleted.")
+    return ConfirmedAction({"template": template}, partial(templates.delete, ctx, template_id), done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, NotRequired
 
 from coaching_service.core.auth.access import owner
@@ -16,7 +17,7 @@ from coaching_service.people.webhooks import deliveries
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.page_queries import list_url
-from coaching_service.web.pages import Pages, Redirect, Render
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Render
 
 pages = Pages("/app/settings/webhooks")
 _PATH = "/app/settings/webhooks"
@@ -114,14 +115,9 @@ async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_i
     return Redirect(f"{_PATH}/{webhook_id}", "The event is being sent again. Reload the page to see the result.")
 
 
-@pages.get("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html")
-async def delete_webhook_page(ctx: Context, webhook_id: ObjectId) -> dict[str, Any]:
-    """Confirmation of deleting a webhook."""
-    return {"webhook": await webhooks.get(ctx, webhook_id)}
-
-
-@pages.post("/{webhookId}/delete", access=owner(), on=delete_webhook_page)
-async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> Redirect:
+@pages.confirm("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html")
+async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> ConfirmedAction:
     """Delete a webhook."""
-    await webhooks.delete(ctx, webhook_id)
-    return Redirect(_PATH, "Webhook deleted. Nothing is sent to it any more.")
+    webhook = await webhooks.get(ctx, webhook_id)
+    done = Redirect(_PATH, "Webhook deleted. Nothing is sent to it any more.")
+    return ConfirmedAction({"webhook": webhook}, partial(webhooks.delete, ctx, webhook_id), done)

@@ -18,7 +18,7 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
 from coaching_service.web.formatting import format_date
 from coaching_service.web.page_queries import PageQuery, list_url
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.uploads import ReceivedFiles
 from coaching_service.web.views.photos import (
     PHOTOS_FORM,
@@ -164,14 +164,9 @@ async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Dow
     return await progress_photos.get_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)
 
 
-@pages.get("/{photoId}/delete", access=customer(), template="train/delete_photos.html")
-async def delete_own_photos_page(ctx: Context, photo_id: ObjectId) -> dict[str, Any]:
-    """Ask for confirmation before the photos of a date are deleted."""
-    return {"photos": describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))}
-
-
-@pages.post("/{photoId}/delete", access=customer(), on=delete_own_photos_page)
-async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> Redirect:
+@pages.confirm("/{photoId}/delete", access=customer(), template="train/delete_photos.html")
+async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> ConfirmedAction:
     """Delete the photos of a date."""
-    await progress_photos.delete(ctx, ctx.caller.id, photo_id)
-    return Redirect(pages.prefix, "Photos deleted.")
+    photos = describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))
+    done = Redirect(pages.prefix, "Photos deleted.")
+    return ConfirmedAction({"photos": photos}, partial(progress_photos.delete, ctx, ctx.caller.id, photo_id), done)
