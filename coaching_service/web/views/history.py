@@ -66,34 +66,41 @@ class _UndoForm(ReturnTo):
     all: Annotated[bool, Default(False)]
 
 
-@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="customer/history.html")
+@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="history/list.html")
 async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of a client, newest first."""
     customer, path = await load_header(ctx, customer_id), customer_path(customer_id, "/history")
     variables = await list_changes(ctx, path, query, customer_id=customer_id, via=query["via"])
-    return variables | {"customer": customer}
+    return {**variables, "customer": customer, "layout": "customer/layout.html"}
 
 
-@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="settings/history.html")
+@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="history/list.html")
 async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of the company that the caller may see, newest first."""
-    return await list_changes(ctx, COMPANY_PATH, query, via=query["via"])
+    variables = await list_changes(ctx, COMPANY_PATH, query, via=query["via"])
+    return variables | {"layout": "settings/layout.html"}
 
 
-@pages.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="customer/change.html")
+@pages.get(f"{_OF_CLIENT}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
 async def customer_change_page(ctx: Context, customer_id: ObjectId, change_id: ObjectId) -> dict[str, Any]:
     """A change of a client with the values before and after."""
     customer = await load_header(ctx, customer_id)
     variables = await _read_change(ctx, change_id)
     if variables["change"]["customerId"] != customer_id:
         raise NotFound("change")
-    return variables | {"customer": customer, "history_path": customer_path(customer_id, "/history")}
+    return {
+        **variables,
+        "customer": customer,
+        "history_path": customer_path(customer_id, "/history"),
+        "layout": "customer/layout.html",
+    }
 
 
-@pages.get(f"{_OF_COMPANY}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="settings/change.html")
+@pages.get(f"{_OF_COMPANY}/{{changeId}}", access=coach(CUSTOMERS.VIEW), template="history/change.html")
 async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     """A change with the values before and after."""
-    return await _read_change(ctx, change_id) | {"history_path": COMPANY_PATH}
+    variables = await _read_change(ctx, change_id)
+    return variables | {"history_path": COMPANY_PATH, "layout": "settings/layout.html"}
 
 
 _undo_form = partial(pages.post, access=coach(CUSTOMERS.VIEW), form=_UndoForm, request_class="bulk", idempotent=True)
