@@ -62,16 +62,19 @@ class ReturnTo(TypedDict):
     next: Annotated[str | None, fields.String()]
 
 
-def list_url(path: str, query: Mapping[str, object]) -> Callable[..., str]:
+def list_url(path: str, query: Mapping[str, object], **defaults: object) -> Callable[..., str]:
     """Return a function for templates that returns the URL of a list with some parameters of `query` changed.
 
-    Empty parameters and the first page are omitted: `list_url("/app/programs", query)(page=2)`.
+    Empty parameters, defaults and the first page are left out: `list_url("/app/programs", query)(page=2)`.
     """
+    defaults = {"page": 1, **defaults}
 
     def build_url(**changes: Any) -> str:
         parameters = {
-            name: value for name, value in {**query, **changes}.items() if value and not (name == "page" and value == 1)
+            name: "true" if value is True else value
+            for name, value in {**query, **changes}.items()
+            if value and value != defaults.get(name)
         }
-        return f"{path}?{urlencode(parameters)}" if parameters else path
+        return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
 
     return build_url

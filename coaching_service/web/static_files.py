@@ -138,8 +138,8 @@ def files_of_libraries(names: Iterable[str]) -> Sequence[tuple[str, str]]:
 
 def routes() -> list[web.RouteDef]:
     """Return the aiohttp routes of all static files, and of the service worker."""
-    files = [web.get(url_of(name), _create_handler(name)) for name in (*_SOURCES, MANIFEST)]
-    return [*files, web.get(_SERVICE_WORKER, _serve_service_worker)]
+    served = [web.get(url_of(name), _create_handler(name)) for name in (*_SOURCES, MANIFEST)]
+    return [*served, web.get(_SERVICE_WORKER, _serve_service_worker)]
 
 
 @cache

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, TypedDict, cast
-from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
@@ -28,7 +27,7 @@ from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.formatting import format_date
-from coaching_service.web.page_queries import FilterValues, PartQuery
+from coaching_service.web.page_queries import FilterValues, PartQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.attention_descriptions import describe_entries, describe_filters, load_previews
 from coaching_service.web.views.customer_layout import review_path
@@ -107,8 +106,7 @@ def _filters_of(query: _AttentionFilter) -> _Filters:
 
 def _filter_query(query: _AttentionFilter, **more: str | None) -> str:
     """Return the query string with the filters of a query, with its question mark; empty without one."""
-    given = {name: value for name, value in {**take(_AttentionFilter, query), **more}.items() if value}
-    return f"?{urlencode(given, doseq=True)}" if given else ""
+    return list_url("", take(_AttentionFilter, query))(**more)
 
 
 def _path(query: _AttentionFilter, **more: str | None) -> str:

@@ -26,7 +26,7 @@ from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
 from coaching_service.web.views.bulk_jobs import start_operation
-from coaching_service.web.views.customers import CustomerFilter, find_customers, list_path, parse_trainer_ids
+from coaching_service.web.views.customers import CustomerFilter, address_of, find_customers, parse_trainer_ids
 from coaching_service.web.views.schedule_forms import OUTCOMES, PREVIEW_SHOWN, ConflictChoice, list_taken_days
 
 pages = Pages("/app/customers/bulk")
@@ -189,4 +189,4 @@ def selection_hash(ids: list[ObjectId]) -> str:
 
 def list_url(query: ClientSelection) -> str:
     """Return the address of the list in which the clients were selected."""
-    return list_path(take(CustomerFilter, query))
+    return address_of(take(CustomerFilter, query))()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, TypedDict, cast
-from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -22,7 +21,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.reports.calendar_days import Status
-from coaching_service.web.page_queries import FilterValues, Search
+from coaching_service.web.page_queries import FilterValues, Search, list_url
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.availability_forms import describe_present
 from coaching_service.web.views.bulk_actions import list_actions
@@ -84,16 +83,9 @@ async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerPr
     )
 
 
-_DEFAULTS = (("page", 1), ("sort", "name"))
-
-
-def list_path(query: CustomerFilter, **changes: Any) -> str:
-    """Return the path of the client list with a filter in which `changes` are replaced."""
-    merged = query | changes
-    parameters = {name: value for name, value in merged.items() if value and (name, value) not in _DEFAULTS}
-    if "archived" in parameters:
-        parameters["archived"] = "true"
-    return "/app/customers" + (f"?{urlencode(parameters, doseq=True)}" if parameters else "")
+def address_of(query: CustomerFilter) -> Callable[..., str]:
+    """Return a function that returns the address of the list with some values of the filter changed."""
+    return list_url(pages.prefix, query, sort="name")
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), query=CustomerFilter, template="customers/list.html")
@@ -117,7 +109,7 @@ async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
         "actions": list_actions(ctx.caller.permissions, archived=query["archived"]),
         "is_filtered": is_filtered,
         "archived_count": archived_count,
-        "address": lambda **changes: list_path(query, **changes),
+        "address": address_of(query),
     }
 
 

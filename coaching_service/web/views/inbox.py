@@ -39,7 +39,7 @@ async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
         "page": page,
         "shows_all": query["all"],
         "live_after": None if query["after"] else live_after,
-        "next_url": list_url(_PATH, {"after": page["nextCursor"], "all": query["all"] and "true"})(),
+        "next_url": list_url(_PATH, {"after": page["nextCursor"], "all": query["all"]})(),
         **(await _load_forms(ctx) if FORMS.VIEW in ctx.caller.permissions else {}),
     }
 
