@@ -34,7 +34,7 @@ from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/app/exercises")
-_one = pages.below("/{exerciseId}")
+_exercise = pages.below("/{exerciseId}")
 _PAGE_SIZE = 24
 _LOAD_TYPES = ((LOAD, "Weight: more is better"), (ASSISTANCE, "Assistance: less help is better"))
 _TYPE_FILTERS = [
@@ -131,7 +131,7 @@ def _path(exercise_id: ObjectId) -> str:
     return f"/app/exercises/{exercise_id}"
 
 
-@_one.post(
+@_exercise.post(
     "/media",
     access=coach(EXERCISES.EDIT),
     form=MultipartBody("file", MEDIA_TYPES, size_limit="attachment"),
@@ -143,28 +143,28 @@ async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> Re
     return Redirect(_path(exercise_id), "File added.")
 
 
-@_one.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page)
+@_exercise.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page)
 async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> Redirect:
     """Delete a picture, video or link."""
     await customization.remove_media(ctx, exercise_id, media_id)
     return Redirect(_path(exercise_id), "Deleted.")
 
 
-@_one.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
+@_exercise.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
 async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """The form for the company's own texts of a shared exercise."""
     exercise, override = await customization.read_with_override(ctx, exercise_id)
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
-@_one.post("/override", access=coach(EXERCISES.EDIT), form=ExerciseOverride, on=override_page)
+@_exercise.post("/override", access=coach(EXERCISES.EDIT), form=ExerciseOverride, on=override_page)
 async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverride) -> Redirect:
     """Save the company's own texts of a shared exercise."""
     await customization.set_override(ctx, exercise_id, form)
     return Redirect(_path(exercise_id), "Changes saved.")
 
 
-@_one.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page)
+@_exercise.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page)
 async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Remove all that the company has added to a shared exercise."""
     await customization.remove_override(ctx, exercise_id)

@@ -56,7 +56,7 @@ from coaching_service.web.views.workout.item_texts import (
 )
 
 pages = Pages("/app/programs")
-_one = pages.below("/{programId}")
+_program = pages.below("/{programId}")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
@@ -219,7 +219,7 @@ async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any
 
 declare_workout_pages(
     WorkoutOwnerPages(
-        pages=_one,
+        pages=_program,
         owner_type=ProgramPlan,
         owner_parameter="program_id",
         view=PROGRAMS.VIEW,
@@ -233,7 +233,7 @@ declare_workout_pages(
 )
 
 
-@_one.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
+@_program.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
 async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> Redirect:
     """Add an empty workout or a rest day to a program."""
     program_path = f"/app/programs/{program_id}"
@@ -245,7 +245,7 @@ async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWork
     return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
 
 
-@declare_operation(_one, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
+@declare_operation(_program, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
 async def copy_program_days(ctx: Context, program_id: ObjectId, form: _CopyDays, *, dry_run: bool) -> Outcome:
     """Copy days of a program, once or several times, with a progression."""
     request = to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
@@ -253,28 +253,28 @@ async def copy_program_days(ctx: Context, program_id: ObjectId, form: _CopyDays,
     return describe_copy(result, form["onConflict"], f"/app/programs/{program_id}")
 
 
-@_one.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
+@_program.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
 async def duplicate_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Create a copy of a program with its workouts."""
     copy = await programs.duplicate(ctx, program_id)
     return Redirect(f"/app/programs/{copy['_id']}", f"{copy['name']} created.")
 
 
-@_one.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
+@_program.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
 async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
     """The form to change a program's details."""
     program = await programs.get(ctx, program_id)
     return {"program": program, "version": program["version"]}
 
 
-@_one.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
+@_program.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
 async def update_program(ctx: Context, program_id: ObjectId, form: ProgramChange) -> Redirect:
     """Change a program's name, description and tags."""
     await programs.update(ctx, program_id, form)
     return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 
-@_one.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
+@_program.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
 async def delete_program(ctx: Context, program_id: ObjectId) -> ConfirmedAction:
     """Delete a program and its workouts."""
     program, blocks = await gather_reads(

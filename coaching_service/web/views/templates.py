@@ -22,7 +22,7 @@ from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workou
 from coaching_service.web.views.workout.item_texts import ItemsText, add_text
 
 pages = Pages("/app/templates")
-_one = pages.below("/{templateId}")
+_template = pages.below("/{templateId}")
 _PAGE_SIZE = 24
 _CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
 
@@ -61,7 +61,7 @@ async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, An
 
 declare_workout_pages(
     WorkoutOwnerPages(
-        pages=_one,
+        pages=_template,
         owner_type=TemplatePlan,
         owner_parameter="template_id",
         view=PROGRAMS.VIEW,
@@ -74,21 +74,21 @@ declare_workout_pages(
 )
 
 
-@_one.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_template.html")
+@_template.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_template.html")
 async def edit_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
     """The form to change the name, type and tags of a template."""
     template = await templates.get(ctx, template_id)
     return {"template": template, "version": template["version"]}
 
 
-@_one.post("/edit", access=coach(PROGRAMS.EDIT), form=_CHANGE_FORM, on=edit_template_page)
+@_template.post("/edit", access=coach(PROGRAMS.EDIT), form=_CHANGE_FORM, on=edit_template_page)
 async def update_template(ctx: Context, template_id: ObjectId, form: TemplateChange) -> Redirect:
     """Change the name, type and tags of a template."""
     await templates.update(ctx, template_id, form)
     return Redirect(f"{pages.prefix}/{template_id}", "Changes saved.")
 
 
-@_one.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
+@_template.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
 async def delete_template(ctx: Context, template_id: ObjectId) -> ConfirmedAction:
     """Delete a template."""
     template = await templates.get(ctx, template_id)
