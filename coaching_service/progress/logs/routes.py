@@ -16,7 +16,7 @@ from coaching_service.training.workouts.blocks.log_models import BlockLog
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import item_response
+from coaching_service.training.workouts.items.schemas import ITEM_RESPONSE
 from coaching_service.training.workouts.sets.models import CustomerSet
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
@@ -27,7 +27,7 @@ _BLOCK_EXAMPLE = {"durationMinutes": 55, "sessionRpe": 7, "comment": "Short of t
 
 
 @routes.put(
-    "/witems/{witemId}/log", access=coach(CUSTOMERS.EDIT), body=ITEM_LOG, returns=item_response(), example=_ITEM_EXAMPLE
+    "/witems/{witemId}/log", access=coach(CUSTOMERS.EDIT), body=ITEM_LOG, returns=ITEM_RESPONSE, example=_ITEM_EXAMPLE
 )
 async def log_workout_item(
     ctx: Context, customer_id: ObjectId, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange
@@ -67,7 +67,7 @@ async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
     "/wblocks/{wblockId}/witems/{witemId}/log",
     access=customer(),
     body=ITEM_LOG,
-    returns=item_response(),
+    returns=ITEM_RESPONSE,
     example=_ITEM_EXAMPLE,
 )
 async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> WorkItem:
@@ -79,7 +79,7 @@ async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: Obje
     "/wblocks/{wblockId}/witems/{witemId}/sets",
     access=customer(),
     body=SET_LOG(),
-    returns=item_response(),
+    returns=ITEM_RESPONSE,
     errors=(Conflict,),
     example=_SET_EXAMPLE,
 )

@@ -48,13 +48,11 @@ class _Group:
     fields: dict[str, Any] = field(default_factory=dict)
     quantity: str = "reps"
     has_load: bool = False
-    given: set[str] = field(default_factory=set)
 
     def set_once(self, name: str, value: object, start: int) -> None:
         """Set a field. Raises SetTextError if the text has already stated it."""
-        if name in self.given:
+        if name in self.fields:
             raise self.scanner.error(f"{_LABELS.get(name, name)} only once", start)
-        self.given.add(name)
         self.fields[name] = value
 
 

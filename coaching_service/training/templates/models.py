@@ -15,7 +15,7 @@ from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import NEW_ITEM, item_response
+from coaching_service.training.workouts.items.schemas import ITEM_RESPONSE, NEW_ITEM
 
 
 class TemplateDetails(TypedDict):
@@ -35,7 +35,7 @@ class NewWorkoutTemplate(TemplateDetails):
 class TemplateContent(TemplateDetails):
     """The content of a template; items are stored ones in the database, and as they are read in results."""
 
-    items: Annotated[list[WorkItem], fields.List(item_response())]
+    items: Annotated[list[WorkItem], fields.List(ITEM_RESPONSE)]
 
 
 class WorkoutTemplate(TemplateContent, Stored):

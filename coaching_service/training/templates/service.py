@@ -24,6 +24,7 @@ from coaching_service.training.templates.models import (
     TemplateContent,
     TemplateDetails,
     TemplateFields,
+    TemplateName,
     WorkoutTemplate,
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
@@ -91,7 +92,10 @@ async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -
     return page_document(await _present(ctx, docs), total, page, size)
 
 
-list_names = store.find_names
+async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
+    """Return the names of at most `limit` templates, sorted by name."""
+    order = ("sortName", "_id")
+    return await store.templates.find(ctx, {}, sort=order, limit=limit, fields=("name",), hint=store.BY_NAME)
 
 
 @transactional
@@ -134,7 +138,8 @@ async def apply_named(
     than one template has the name.
     """
     await owner.require_access(ctx)
-    named = await store.find_named(ctx, template_name)
+    where = {"sortName": normalize(template_name)}
+    named = await store.templates.find(ctx, where, limit=2, hint=store.BY_NAME)
     if not named:
         raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
     if len(named) > 1:

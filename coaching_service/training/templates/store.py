@@ -15,7 +15,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
-from coaching_service.training.templates.models import TemplateContent, TemplateFields, TemplateName, WorkoutTemplate
+from coaching_service.training.templates.models import TemplateContent, TemplateFields, WorkoutTemplate
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
 
@@ -43,7 +43,7 @@ templates = Documents[WorkoutTemplate](
     ),
 )
 _BY_UPDATE = templates.index_name(UPDATED)
-_BY_NAME, _BY_SUFFIX = templates.index_name("sortName", "_id"), templates.index_name("suf")
+BY_NAME, _BY_SUFFIX = templates.index_name("sortName", "_id"), templates.index_name("suf")
 
 
 async def search(
@@ -70,23 +70,13 @@ async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tu
     if "\0" in keywords:
         return [], 0
     condition: Filter = keyword_filter(keywords) if keywords else {}
-    hint = _BY_SUFFIX if keywords else _BY_NAME
+    hint = _BY_SUFFIX if keywords else BY_NAME
     docs, total = await gather_reads(
         ctx,
         templates.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, hint=hint),
         templates.count(ctx, condition, hint=hint),
     )
     return docs, total
-
-
-async def find_names(ctx: Context, limit: int) -> list[TemplateName]:
-    """Return the names of at most `limit` templates, sorted by name."""
-    return await templates.find(ctx, {}, sort=("sortName", "_id"), limit=limit, fields=("name",), hint=_BY_NAME)
-
-
-async def find_named(ctx: Context, name: str) -> list[WorkoutTemplate]:
-    """Return at most two templates with a name, regardless of case and accents."""
-    return await templates.find(ctx, {"sortName": normalize(name)}, limit=2, hint=_BY_NAME)
 
 
 async def find_one(ctx: Context, template_id: ObjectId) -> WorkoutTemplate | None:

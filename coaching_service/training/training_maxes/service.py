@@ -14,7 +14,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import store
-from coaching_service.training.training_maxes.models import StoredTrainingMax, TrainingMax
+from coaching_service.training.training_maxes.models import ReferenceLoads, StoredTrainingMax, TrainingMax
 
 
 async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
@@ -54,10 +54,14 @@ async def get_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[
     """
     maxes: dict[ObjectId, float] = {}
     for exercise_id, loads in (await store.get_reference_loads(ctx, customer_id, exercise_ids)).items():
-        value = loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
-        if value is not None:
+        if (value := load_of(loads)) is not None:
             maxes[exercise_id] = value
     return maxes
+
+
+def load_of(loads: ReferenceLoads) -> float | None:
+    """Return the load to which percentages refer: the training maximum, else the estimate."""
+    return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
 
 
 load_reference_loads = store.get_reference_loads

@@ -173,12 +173,13 @@ def require_name(path: str, line: int, name: str) -> None:
         raise error_in_line(path, line, expected) from None
 
 
-def read_planned(text: str, load_unit: str, path: str) -> list[PlannedSet]:
-    """Return the planned sets of the text in the field `path`. Raises TextError."""
+def read_planned(text: str, load_unit: str, path: str, line: int | None = None) -> list[PlannedSet]:
+    """Return the planned sets of the text in the field `path`, or in a `line` of it. Raises TextError."""
     try:
         return parse_planned(text, load_unit)
     except SetTextError as error:
-        raise TextError([Problem(path, None, str(error), error.problem)]) from None
+        message = str(error) if line is None else f"in the sets, {error}"
+        raise TextError([Problem(path, line, message, error.problem)]) from None
 
 
 def is_sets(text: str) -> bool:
@@ -284,13 +285,7 @@ class _Parser:
         if exercise_id is None:
             self._mention("exercise", number, name, content, "exerciseId")
         content[note_field] = self._checked_note(number, note)
-        content[sets_field] = self._read_sets(number, sets)
-
-    def _read_sets(self, number: int, text: str) -> list[Any]:
-        try:
-            return list(parse_planned(text, self.load_unit))
-        except SetTextError as error:
-            raise error_in_line(self.path, number, f"in the sets, {error}", error.problem) from None
+        content[sets_field] = read_planned(sets, self.load_unit, self.path, number)
 
     def _read_circuit(self, number: int, _: re.Match[str], text: str) -> None:
         text = " ".join(text.split())  # many spaces would make the search slow

@@ -53,7 +53,7 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
         await service.set_training_max(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
-    was = _load_of(before)
+    was = None if before is None else service.load_of(before)
     raised = [] if was is None else [RaisedLoad(customer_id, exercise_id, was, stored, unit="maximum")]
     about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
     shown = format_figure(value, f" {unit}")
@@ -66,16 +66,9 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     )
 
 
-def _load_of(loads: ReferenceLoads | None) -> float | None:
-    """Return the load to which percentages have referred: the training maximum, else the estimate."""
-    if loads is None:
-        return None
-    return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
-
-
 def _describe(loads: ReferenceLoads | None, unit: str, target: str) -> str:
     """Return the load to which percentages have referred, in the unit `target`."""
-    if loads is None or (load := _load_of(loads)) is None:
+    if loads is None or (load := service.load_of(loads)) is None:
         return "none"
     shown = format_figure(convert_stored_load(load, unit, target), f" {target}")
     return f"{shown} (estimated)" if loads["trainingMax"] is None else shown

@@ -33,7 +33,7 @@ from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM, item_response
+from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM
 from coaching_service.training.workouts.reports.exercises import add_last_times
 
 ITEM_EXAMPLE = {
@@ -119,7 +119,7 @@ class BlockRoutes:
         post(f"{block}/copy", copy_block, **edit, body=self.copy_target, example=copy_example)
 
         items, item = f"{block}/witems", f"{block}/witems/{{witemId}}"
-        edit_item = edit | {"returns": item_response()}
+        edit_item = edit | {"returns": ITEM_RESPONSE}
         post(items, create_item, **edit_item, body=NEW_ITEM, example=ITEM_EXAMPLE)
         patch(item, update_item, **edit_item, body=ITEM_CHANGE, example=CHANGE_EXAMPLE)
         delete(item, delete_item, access=self.edit)

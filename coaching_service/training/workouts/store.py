@@ -20,7 +20,7 @@ from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
-from coaching_service.training.workouts.items.content import MAX_ITEMS, RECORDED_FIELDS
+from coaching_service.training.workouts.items.content import RECORDED_FIELDS
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
 from coaching_service.training.workouts.items.totals import summarize_block
@@ -210,18 +210,6 @@ async def set_fields_each(ctx: Context, changes: Sequence[tuple[StoredBlock, Blo
     Blocks are read with the private fields among those to set.
     """
     return [blocks.without_private(block) for block in await blocks.rewrite_each(ctx, changes)]
-
-
-async def push_item(ctx: Context, owner: Filter, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
-    """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
-
-    Returns only `version`, `date`, `createdBy` and the `_id` of each item of the block, or None if there is no such
-    block with room.
-    """
-    has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}, "checkInId": None}
-    push = {"$push": {"items": item}}
-    fields = ("version", "date", "createdBy", "items._id")
-    return await blocks.update(ctx, owner | {"_id": block_id} | has_room, push, fields=fields)
 
 
 async def shift_dates(ctx: Context, owner: Filter, ids: Sequence[ObjectId], days: int) -> int:

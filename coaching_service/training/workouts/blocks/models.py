@@ -25,7 +25,7 @@ from coaching_service.training.workouts.blocks.session_fields import SessionFiel
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput, ItemMoveSource, ItemMoveTarget
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import NEW_ITEM, item_response
+from coaching_service.training.workouts.items.schemas import ITEM_RESPONSE, NEW_ITEM
 from coaching_service.training.workouts.sets.totals_models import BlockTotals
 
 # --- groups of fields ------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ class BlockContents(TypedDict):
     was copied, as `program_copies.summarize_copy` returns it.
     """
 
-    items: Annotated[list[WorkItem], fields.List(item_response())]
+    items: Annotated[list[WorkItem], fields.List(ITEM_RESPONSE)]
     clientTexts: NotRequired[Annotated[list[NameOrId], Private]]
     fingerprint: NotRequired[Annotated[str, Private]]
     programCopy: NotRequired[Annotated[str, Private]]

@@ -17,6 +17,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.events import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import WorkItem
 
 DayField = Literal["date", "day"]
@@ -68,8 +69,15 @@ class ScheduleOwner(ABC):
         return await store.blocks.find_one(ctx, self.block_filter | {"items._id": item_id}, ("_id",)) is not None
 
     async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
-        """Append a new item to a block of the owner; see `store.push_item`."""
-        return await store.push_item(ctx, self.block_filter, block_id, item)
+        """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
+
+        Returns only `version`, `date`, `createdBy` and the `_id` of each item of the block, or None if there is no such
+        block with room.
+        """
+        has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}, "checkInId": None}
+        fields = ("version", "date", "createdBy", "items._id")
+        where = self.block_filter | {"_id": block_id} | has_room
+        return await store.blocks.update(ctx, where, {"$push": {"items": item}}, fields=fields)
 
     async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
         """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""

@@ -17,7 +17,7 @@ from coaching_service.library.forms.models import AnswerValue, Question
 from coaching_service.library.metric_sets.models import Metric
 from coaching_service.training.workouts.items.inputs import NewWorkoutForm, ScheduledTime
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.schemas import PlannedSets, planned_set_response
+from coaching_service.training.workouts.sets.schemas import PLANNED_SET_RESPONSE, PlannedSets
 from coaching_service.training.workouts.sets.totals_models import ItemTally
 
 REASON_LENGTH = 500
@@ -50,7 +50,7 @@ class PlannedCircuitExercise(TypedDict):
     sets: Annotated[
         list[PlannedSet],
         PlannedSets(),
-        fields.List(planned_set_response()),
+        fields.List(PLANNED_SET_RESPONSE),
         Description(response="The sets of one round."),
     ]
     instructions: _Note
@@ -236,7 +236,7 @@ class PlannedExercise(TypedDict):
     """An exercise with its sets."""
 
     exerciseId: Annotated[ObjectId, Label("Exercise")]
-    exerciseSets: Annotated[list[PlannedSet], PlannedSets(), fields.List(planned_set_response()), Label("Planned sets")]
+    exerciseSets: Annotated[list[PlannedSet], PlannedSets(), fields.List(PLANNED_SET_RESPONSE), Label("Planned sets")]
     exerciseInstructions: Annotated[_Note, Label("Instructions")]
     supersetId: Annotated[
         str | None, Text(), Description(request="Items of a block that share it alternate."), Label("Superset")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import Schema
@@ -33,21 +32,16 @@ ITEM_CHANGE = ChangeByStoredType(
 
 
 _ITEM = output_of(models.ItemBase, first=("_id", "order", "isCompleted", "completedAt"))
-# The first fields of items of each type, in the order of earlier API documents.
-_MODELS: Mapping[str, tuple[type, tuple[str, ...]]] = {
-    "EXERCISE": (
-        models.ExerciseItem,
-        ("type", "exerciseId", "exercise", "exerciseSets", "exerciseInstructions", "customerSets"),
-    ),
-    "CIRCUIT": (models.CircuitItem, ("type", "circuitName", "circuitExercises", "rounds")),
-    "TASK": (models.TaskItem, ("type",)),
-    "FORM": (models.FormItem, ("type",)),
-    "METRICS": (models.MetricsItem, ("type",)),
-    "REMINDER": (models.ReminderItem, ("type",)),
-}
-_ITEMS = {item_type: output_of(model, _ITEM, first=first) for item_type, (model, first) in _MODELS.items()}
-
-
-def item_response() -> Variant:
-    """Return the field of a workout item in a response."""
-    return Variant(_ITEMS)
+# In responses: the first fields of items of each type are in the order of earlier API documents.
+_EXERCISE = ("type", "exerciseId", "exercise", "exerciseSets", "exerciseInstructions", "customerSets")
+_CIRCUIT = ("type", "circuitName", "circuitExercises", "rounds")
+ITEM_RESPONSE = Variant(
+    {
+        "EXERCISE": output_of(models.ExerciseItem, _ITEM, first=_EXERCISE),
+        "CIRCUIT": output_of(models.CircuitItem, _ITEM, first=_CIRCUIT),
+        "TASK": output_of(models.TaskItem, _ITEM, first=("type",)),
+        "FORM": output_of(models.FormItem, _ITEM, first=("type",)),
+        "METRICS": output_of(models.MetricsItem, _ITEM, first=("type",)),
+        "REMINDER": output_of(models.ReminderItem, _ITEM, first=("type",)),
+    }
+)

@@ -90,12 +90,7 @@ def _response_schema(schema: type[Schema]) -> type[Schema]:
     return built
 
 
-_RESPONSE_SCHEMAS = {set_type: _response_schema(schema) for set_type, schema in _BY_TYPE.items()}
-
-
-def planned_set_response() -> Variant:
-    """Return the field of a planned set in a response."""
-    return Variant(_RESPONSE_SCHEMAS)
+PLANNED_SET_RESPONSE = Variant({set_type: _response_schema(schema) for set_type, schema in _BY_TYPE.items()})
 
 
 def present_set(planned: PlannedSet, load_unit: str, training_max: float | None = None) -> PlannedSet:
