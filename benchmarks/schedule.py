@@ -24,7 +24,7 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
-from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
@@ -65,7 +65,7 @@ async def create_week(ctx: Context) -> ClientCalendar:
     plans: list[BlockPlan] = [
         {"name": "Strength", "isRest": False, "date": f"2026-03-{day}", "items": items} for day in _DAYS
     ]
-    await workouts.create_blocks(ctx, calendar, plans)
+    await batches.write(ctx, calendar, batches.Batch(created=plans), [])
     return calendar
 
 
@@ -87,7 +87,7 @@ class Arms:
         plans: list[Any] = [
             {name: block[name] for name in ("name", "isRest", "date", "items")} for block in self._stored
         ]
-        await workouts.create_blocks(self._ctx, self._calendar, plans)
+        await batches.write(self._ctx, self._calendar, batches.Batch(created=plans), [])
 
     async def copy(self) -> None:
         """Copy the week, 2.5 kg heavier, and return the new blocks."""

@@ -42,7 +42,7 @@ from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks import batches
 
 EMAIL = "demo@example.com"
 
@@ -124,7 +124,7 @@ async def _create_program(
             session = content.PROGRAM_SESSIONS[number % len(content.PROGRAM_SESSIONS)]
             items = content.plan_items(session, 0.6 + 0.025 * week)
             plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
-    await workouts.create_blocks(ctx, programs.ProgramPlan(program["_id"]), cast("Any", plans))
+    await batches.write(ctx, programs.ProgramPlan(program["_id"]), batches.Batch(created=cast("Any", plans)), [])
     return program["_id"]
 
 

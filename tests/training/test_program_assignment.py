@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.items.input_models import ItemInput
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
@@ -52,7 +52,8 @@ async def year_of(coach: CoachClient, program: Json, weeks: int = 52) -> int:
     plans: list[BlockPlan] = [
         {"name": f"Day {day}", "day": day, "isRest": False, "items": [item] * 5} for day in range(1, weeks * 7 + 1)
     ]
-    return await workouts.create_blocks(coach.ctx, ProgramPlan(ObjectId(program["_id"])), plans)
+    created, _ = await batches.write(coach.ctx, ProgramPlan(ObjectId(program["_id"])), batches.Batch(created=plans), [])
+    return len(created)
 
 
 async def test_assignment_copies_every_block(coach: CoachClient) -> None:
@@ -264,7 +265,7 @@ async def test_assignment_keeps_the_name_of_a_deleted_exercise(coach: CoachClien
 async def test_blocks_of_one_day_keep_their_order(coach: CoachClient, count: int) -> None:
     ana, program = await coach.create_customer(), await create(coach)
     plans: list[BlockPlan] = [{"name": str(n), "day": 1, "isRest": False, "items": []} for n in range(count)]
-    await workouts.create_blocks(coach.ctx, ProgramPlan(ObjectId(program["_id"])), plans)
+    await batches.write(coach.ctx, ProgramPlan(ObjectId(program["_id"])), batches.Batch(created=plans), [])
     (await assign(coach, program, ana)).ok(201)
     blocks = await coach.calendar(ana)
     assert [(block["name"], block["order"]) for block in blocks] == [(str(n), n) for n in range(count)]

@@ -28,7 +28,7 @@ from coaching_service.library.imported_names.models import ResolvedNames, key_of
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.items.input_models import ItemInput
@@ -84,8 +84,7 @@ async def _create(ctx: Context, name: str, sheet: ProgramSheet, names: ResolvedN
     program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
     plans = [_plan(day, exercises, unit, ctx.caller.company.load_unit) for day in sheet.days]
     plans = [plan for plan in plans if plan["items"] or plan["isRest"]]
-    if plans:
-        await workouts.create_blocks(ctx, ProgramPlan(program["_id"]), plans)
+    await batches.write(ctx, ProgramPlan(program["_id"]), batches.Batch(created=plans), [])
     return {
         **await programs.get(ctx, program["_id"]),
         "questions": [],

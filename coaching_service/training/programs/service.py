@@ -31,6 +31,7 @@ from coaching_service.training.programs.models import (
     ProgramName,
     StoredProgram,
 )
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
@@ -131,7 +132,7 @@ async def duplicate(ctx: Context, program_id: ObjectId) -> Program:
     copy = await create(ctx, details)
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
     plans: list[BlockPlan] = [{**plan_of(block, block["items"]), "day": block["day"]} for block in blocks]
-    await workouts.create_blocks(ctx, ProgramPlan(copy["_id"]), plans)
+    await batches.write(ctx, ProgramPlan(copy["_id"]), batches.Batch(created=plans), [])
     return await get(ctx, copy["_id"])
 
 

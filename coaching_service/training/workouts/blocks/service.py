@@ -15,7 +15,6 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.external_identity import stored_fields, stored_identity
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
@@ -101,20 +100,6 @@ async def _read_accessible(ctx: Context, owner: ScheduleOwner, block_id: ObjectI
     if block is None:
         raise block_not_found()
     return block
-
-
-@transactional
-async def create_blocks(ctx: Context, owner: ScheduleOwner, plans: Sequence[BlockPlan]) -> int:
-    """Add planned blocks with their items to the schedule of an owner whose access has been checked: all or none.
-
-    Returns how many were added.
-    """
-    blocks = [new_block(owner, plan) for plan in plans]
-    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
-    await store.create_many(ctx, blocks)
-    exercises.count_uses(ctx, items.exercise_ids(item for block in blocks for item in block["items"]))
-    await owner.after_schedule_change(ctx)
-    return len(blocks)
 
 
 async def get_date(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> str | None:
