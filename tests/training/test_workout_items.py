@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
+from tests.contract.test_queries import profiling
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.training import Json
+from tests.support.stored import stored_document
+from tests.support.training import Json, block_with, exercise_of, log, read, task
 from tests.training.test_workouts import SET, exercise_item, items_path
 
 
@@ -220,3 +223,20 @@ async def test_item_with_a_deleted_exercise_can_be_changed(coach: CoachClient) -
     assert (await coach.patch(f"{items_path(ana, block)}/{item['_id']}", change)).ok()[
         "exerciseInstructions"
     ] == "slowly"
+
+
+async def test_a_log_writes_only_the_logged_item(coach: CoachClient) -> None:
+    squat = await coach.create_exercise("Squat")
+    block = await block_with(coach, await coach.create_customer("Ana"), task("Walk"), exercise_of(squat), task("Swim"))
+    where = {"_id": ObjectId(block["_id"])}
+    before = await stored_document(coach.ctx.db["workoutBlocks"], where)
+    async with profiling(coach) as profile:
+        (await log(coach, block, block["items"][1], isCompleted=True)).ok()
+        updates = [each for each in await profile() if each["op"] == "update"]
+        writes = [each["command"] for each in updates if each["ns"].endswith(".workoutBlocks")]
+    [sent] = [write["u"]["$set"] for write in writes]
+    assert sorted(sent) == ["done", "items.1", "updatedAt"]
+    after = await stored_document(coach.ctx.db["workoutBlocks"], where)
+    assert [item["isCompleted"] for item in after["items"]] == [False, True, False]
+    assert (after["items"][0], after["items"][2]) == (before["items"][0], before["items"][2])
+    assert [item["_id"] for item in (await read(coach, block))["items"]] == [item["_id"] for item in block["items"]]
