@@ -338,7 +338,7 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
     await ctx.publish(CustomersDeleted([customer_id]))
 
 
-list_ids_after = store.find_ids_after
+list_ids_after = store.customers.list_ids_after
 
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
+from coaching_service.core.database.documents import Documents, PipelineStage, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
@@ -320,10 +320,3 @@ async def count_restored(ctx: Context, before: Sequence[Customer], after: Sequen
     """Count clients who have been archived or restored, or have joined or left groups, from `before` to `after`."""
     roles = ([each["customerRoleData"] for each in clients] for clients in (before, after))
     await counters.count_changed(ctx, *roles)
-
-
-async def find_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next clients of the company after the client `last`, archived ones included, for background jobs."""
-    where: Filter = {} if last is None else {"_id": {"$gt": last}}
-    page = await customers.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=BY_ID)
-    return [customer["_id"] for customer in page]

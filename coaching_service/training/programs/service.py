@@ -91,11 +91,7 @@ async def list_page(
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 
-async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next identifiers of programs after `last`, ascending."""
-    where = {"_id": {"$gt": last}} if last is not None else {}
-    listed = await store.programs.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=store.BY_ID)
-    return [program["_id"] for program in listed]
+list_ids_after = store.programs.list_ids_after
 
 
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:

@@ -165,12 +165,7 @@ async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[W
 # --- a change of the unit of loads ------------------------------------------------------------------------------------
 
 
-async def list_ids_after(ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-    """Return the next identifiers of templates after `last`, ascending."""
-    where = {"_id": {"$gt": last}} if last is not None else {}
-    by_id = store.templates.index_name("_id")
-    listed = await store.templates.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=by_id)
-    return [template["_id"] for template in listed]
+list_ids_after = store.templates.list_ids_after
 
 
 async def convert_template(ctx: Context, template_id: ObjectId, conversion: Conversion) -> LoadCount:
