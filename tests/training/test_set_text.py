@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
@@ -264,18 +265,8 @@ def test_long_texts_are_read_quickly() -> None:
     assert problem.message.startswith("expected 1 to 50 exercises")
 
 
-@pytest.mark.parametrize("text", PLANNED)
-def test_planned_text_reads_back_as_it_was_written(text: str) -> None:
-    assert write_planned(parse_planned(text, "kg"), "kg") == text
-
-
-@pytest.mark.parametrize("text", DONE)
-def test_done_text_reads_back_as_it_was_written(text: str) -> None:
-    assert write_done(parse_done(text, "kg"), "kg") == text
-
-
-@pytest.mark.parametrize(("text", "canonical"), FREE_PLANNED)
-def test_other_spellings_are_read(text: str, canonical: str) -> None:
+@pytest.mark.parametrize(("text", "canonical"), [*zip(PLANNED, PLANNED, strict=True), *FREE_PLANNED])
+def test_planned_text_and_other_spellings_are_read(text: str, canonical: str) -> None:
     assert write_planned(parse_planned(text, "kg"), "kg") == canonical
 
 
@@ -286,10 +277,11 @@ def test_other_spellings_are_read(text: str, canonical: str) -> None:
         (" 10 / 8 / 6 @60", "10, 8, 6 @60kg"),
         ("3 × 8 @60", "8, 8, 8 @60kg"),
         ("8/8/7@60kg", "8, 8, 7 @60kg"),
+        *zip(DONE, DONE, strict=True),
         *FREE_DONE,
     ],
 )
-def test_other_spellings_of_done_sets_are_read(text: str, canonical: str) -> None:
+def test_done_text_and_other_spellings_are_read(text: str, canonical: str) -> None:
     assert write_done(parse_done(text, "kg"), "kg") == canonical
 
 
@@ -300,22 +292,21 @@ def test_numbers_without_a_unit_are_in_the_unit_of_the_company() -> None:
     assert [each["round"] for each in parse_done("10, 10, 8", "kg", ObjectId(), 1)] == [1, 2, 3]
 
 
-@pytest.mark.parametrize(("text", "position", "words"), REFUSED_PLANNED)
-def test_planned_text_with_an_error_is_refused_where_it_is(text: str, position: int, words: str) -> None:
+@pytest.mark.parametrize(
+    ("read", "example", "text", "position", "words"),
+    [
+        *((parse_planned, "4x8-10 @60kg rest 90s RPE8", *each) for each in REFUSED_PLANNED),
+        *((parse_done, "8, 8, 7 @60kg", *each) for each in REFUSED_DONE),
+    ],
+)
+def test_text_with_an_error_is_refused_where_it_is(
+    read: Callable[[str, str], object], example: str, text: str, position: int, words: str
+) -> None:
     with pytest.raises(SetTextError) as caught:
-        parse_planned(text, "kg")
+        read(text, "kg")
     assert caught.value.position == position, str(caught.value)
     assert words in str(caught.value)
-    assert str(caught.value).endswith("4x8-10 @60kg rest 90s RPE8")
-
-
-@pytest.mark.parametrize(("text", "position", "words"), REFUSED_DONE)
-def test_done_text_with_an_error_is_refused_where_it_is(text: str, position: int, words: str) -> None:
-    with pytest.raises(SetTextError) as caught:
-        parse_done(text, "kg")
-    assert caught.value.position == position, str(caught.value)
-    assert words in str(caught.value)
-    assert str(caught.value).endswith("8, 8, 7 @60kg")
+    assert str(caught.value).endswith(example)
 
 
 @pytest.mark.parametrize(
