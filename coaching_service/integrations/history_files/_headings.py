@@ -6,56 +6,30 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, TypeVar
+from typing import Literal
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files._vocabulary import VOCABULARY, Field
+from coaching_service.integrations.history_files._vocabulary import VOCABULARY, Field, by_words
 from coaching_service.integrations.history_files.tables import Cell
 from coaching_service.integrations.history_files.values import DateOrder
 
-Name = TypeVar("Name", bound=str)
 Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "s", "min", "h"]
 
-_UNIT_WORDS: Mapping[str, Unit] = {
-    "kg": "kg",
-    "kgs": "kg",
-    "kilos": "kg",
-    "kilogram": "kg",
-    "kilograms": "kg",
-    "lb": "lb",
-    "lbs": "lb",
-    "pound": "lb",
-    "pounds": "lb",
-    "km": "km",
-    "kms": "km",
-    "kilometers": "km",
-    "kilometres": "km",
-    "mi": "mi",
-    "mile": "mi",
-    "miles": "mi",
-    "m": "m",
-    "meter": "m",
-    "meters": "m",
-    "metre": "m",
-    "metres": "m",
-    "yd": "yd",
-    "yds": "yd",
-    "yard": "yd",
-    "yards": "yd",
-    "min": "min",
-    "mins": "min",
-    "minutes": "min",
-    **dict.fromkeys(("kilo", "kilogramo", "kilogramos"), "kg"),
-    **dict.fromkeys(("libra", "libras"), "lb"),
-    **dict.fromkeys(("kilometer", "kilometre", "kilometro", "kilometros"), "km"),
-    **dict.fromkeys(("milla", "millas"), "mi"),
-    **dict.fromkeys(("metro", "metros"), "m"),
-    **dict.fromkeys(("yarda", "yardas"), "yd"),
-}
-_HOURS: Mapping[str, Unit] = dict.fromkeys(
-    ("h", "hr", "hrs", "hour", "hours", "std", "stunden", "horas", "heures", "ore"), "h"
+_UNIT_WORDS: Mapping[str, Unit] = by_words(
+    {
+        "kg": ("kg", "kgs", "kilos", "kilogram", "kilograms", "kilo", "kilogramo", "kilogramos"),
+        "lb": ("lb", "lbs", "pound", "pounds", "libra", "libras"),
+        "km": ("km", "kms", "kilometers", "kilometres", "kilometer", "kilometre", "kilometro", "kilometros"),
+        "mi": ("mi", "mile", "miles", "milla", "millas"),
+        "m": ("m", "meter", "meters", "metre", "metres", "metro", "metros"),
+        "yd": ("yd", "yds", "yard", "yards", "yarda", "yardas"),
+        "min": ("min", "mins", "minutes"),
+    }
 )
-_UNITS_OF_HEADINGS: Mapping[str, Unit] = {**_UNIT_WORDS, **_HOURS}
+_UNITS_OF_HEADINGS: Mapping[str, Unit] = {
+    **_UNIT_WORDS,
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours", "std", "stunden", "horas", "heures", "ore"), "h"),
+}
 _UNITS_IN_BRACKETS: Mapping[str, Unit] = {
     **_UNITS_OF_HEADINGS,
     **dict.fromkeys(("s", "sec", "secs", "seconds"), "s"),
@@ -140,11 +114,6 @@ def words_of(headings: Sequence[Cell]) -> set[str]:
 
 def _words(text: str) -> str:
     return _SIGNS.sub(" ", normalize(text)).strip()
-
-
-def by_words(vocabulary: Mapping[Name, Sequence[str]]) -> dict[str, Name]:
-    """Return what each heading of a vocabulary means, by its words."""
-    return {words: name for name, headings in vocabulary.items() for words in headings}
 
 
 FIELD_OF: Mapping[str, Field] = by_words(VOCABULARY)

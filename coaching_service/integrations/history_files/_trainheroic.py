@@ -3,54 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from coaching_service.integrations.history_files._headings import Unit, read_heading, unit_of
-from coaching_service.integrations.history_files._vocabulary import Field
+from coaching_service.integrations.history_files._vocabulary import Field, by_words
 from coaching_service.integrations.history_files.tables import Cell
 
+# Headings without their spaces; a later one replaces an earlier one for the same field.
 _COLUMNS: dict[str, Field] = {
     "workouttitle": "workout",
-    "workout title": "workout",
     "scheduleddate": "date",
-    "scheduled date": "date",
+    "rescheduleddate": "date",
     "workoutnotes": "workoutNotes",
-    "workout notes": "workoutNotes",
     "exercisetitle": "exercise",
-    "exercise title": "exercise",
     "exercisenotes": "notes",
-    "exercise notes": "notes",
     "athlete": "customer",
     "client": "customer",
 }
-_RESCHEDULED = {"rescheduleddate", "rescheduled date"}
-_DATA = {"exercisedata", "exercise data"}
 _LIST = re.compile(
     r"\s*(?P<values>(?:-?[\d.]+|AMRAP)(?:\s*,\s*(?:-?[\d.]+|AMRAP))*)\s*(?P<unit>[a-z%]*)\s*", re.IGNORECASE
 )
-_FIELDS: dict[str, Field] = {
-    "rep": "reps",
-    "reps": "reps",
-    "second": "seconds",
-    "seconds": "seconds",
-    "sec": "seconds",
-    "rpe": "rpe",
-}
+_FIELDS: Mapping[str, Field] = by_words(
+    {"reps": ("rep", "reps"), "seconds": ("second", "seconds", "sec"), "rpe": ("rpe",)}
+)
 _SECONDS_OF = {"minute": 60.0, "minutes": 60.0, "min": 60.0}
 
 
 def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
     """Yield the sets of a row."""
-    words = {
-        read_heading(heading).words: cell for heading, cell in zip(headings, cells, strict=False) if cell is not None
-    }
+    pairs = zip(headings, cells, strict=False)
+    words = {read_heading(heading).words.replace(" ", ""): cell for heading, cell in pairs if cell is not None}
     shared: dict[Field, tuple[Cell, Unit | None]] = {
         name: (words[column], None) for column, name in _COLUMNS.items() if column in words
     }
-    for column in _RESCHEDULED & words.keys():
-        shared["date"] = (words[column], None)
-    data = next((str(words[column]) for column in _DATA if column in words), "")
-    sets = list(_sets_of(data))
+    sets = list(_sets_of(str(words.get("exercisedata", ""))))
     for number, of_set in enumerate(sets, start=1):
         yield {**shared, "set": (number, None), **of_set}
     if not sets:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files._headings import Unit, by_words, read_heading
+from coaching_service.integrations.history_files._headings import Unit, read_heading
 from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
 from coaching_service.integrations.history_files._plan_days import (
     DAYS_OF_WEEK,
@@ -22,7 +22,7 @@ from coaching_service.integrations.history_files._plan_days import (
     is_rest,
     week_in,
 )
-from coaching_service.integrations.history_files._vocabulary import VOCABULARY
+from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.tables import (
     UNSOLVED,

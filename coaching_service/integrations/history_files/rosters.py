@@ -11,13 +11,14 @@ from typing import IO, Literal, NotRequired, TypedDict
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._headings import (
-    FIELD_OF,
+from coaching_service.integrations.history_files._headings import FIELD_OF, read_heading, words_of
+from coaching_service.integrations.history_files._vocabulary import (
+    CLIENT_NAMES,
+    EMAILS,
+    FIRST_NAMES,
+    LAST_NAMES,
     by_words,
-    read_heading,
-    words_of,
 )
-from coaching_service.integrations.history_files._vocabulary import CLIENT_NAMES, EMAILS, FIRST_NAMES, LAST_NAMES
 from coaching_service.integrations.history_files.columns import unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.tables import (
@@ -31,21 +32,10 @@ from coaching_service.integrations.history_files.tables import (
 )
 from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, UnknownOrder
 
-Column = Literal[
-    "name",
-    "surname",
-    "fullName",
-    "email",
-    "phone",
-    "birthday",
-    "timezone",
-    "externalId",
-    "groups",
-    "status",
-    "notes",
-    "goal",
-    "assignedTo",
-]
+Column = (
+    Literal["name", "surname", "fullName", "email", "phone", "birthday", "timezone", "externalId"]
+    | Literal["groups", "status", "notes", "goal", "assignedTo"]
+)
 
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {

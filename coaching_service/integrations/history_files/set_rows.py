@@ -16,8 +16,7 @@ from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._amounts import read_amount, read_repetitions, seconds_in_unit
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, Cells, Dialect, cells_of
 from coaching_service.integrations.history_files._headings import Unit
-from coaching_service.integrations.history_files._set_kinds import KINDS, NOT_SETS, SetKind
-from coaching_service.integrations.history_files._vocabulary import Field
+from coaching_service.integrations.history_files._vocabulary import KINDS, NOT_SETS, Field, SetKind
 from coaching_service.integrations.history_files.columns import Columns
 from coaching_service.integrations.history_files.models import Format, Problem
 from coaching_service.integrations.history_files.tables import UNSOLVED, Cell, Row, text_of
