@@ -39,7 +39,7 @@ from coaching_service.core.mcp.arguments import InvalidArguments, validate_argum
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
-from coaching_service.integrations.proposals import allowance, tool_call_units
+from coaching_service.integrations.proposals import allowance
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals.tool_calls import (
     Call,
@@ -48,6 +48,7 @@ from coaching_service.integrations.proposals.tool_calls import (
     carry_out,
     create_token,
     find_tool_denial,
+    use_unit_of_client,
 )
 from coaching_service.integrations.proposals.tools import describe_state
 from coaching_service.mcp import apps, confirmation, prompts
@@ -255,7 +256,7 @@ async def _call(
         call = _parse(tool, params, ctx.caller, asks_user=request.asks_by is not None)
         if was_asked and request.asks_by == "form":
             call = replace(call, token=params.request_state)
-        ctx = await tool_call_units.use_unit_of_client(ctx, call.arguments.get("customerId"))
+        ctx = await use_unit_of_client(ctx, call.arguments.get("customerId"))
         schedule = schedule_key(ctx, call.arguments) if tool.writes else None
         async with RequestSlot(slots, ctx, schedule=schedule):
             return await _carry_out(await _after_waiting(ctx, call), call, request, params if was_asked else None)
@@ -321,14 +322,14 @@ async def _after_waiting(ctx: Context, call: Call) -> Context:
         return ctx
     if (denial := find_tool_denial(call.tool, current.caller)) is not None:
         raise denial
-    return await tool_call_units.use_unit_of_client(current, call.arguments.get("customerId"))
+    return await use_unit_of_client(current, call.arguments.get("customerId"))
 
 
 async def _find_more(ctx: Context, tool: Tool, invalid: InvalidArguments, slots: RequestSlots) -> list[str]:
     """Return what is wrong with the other arguments of a call that has invalid ones."""
     check = tool.check or _check_client
     try:
-        ctx = await tool_call_units.use_unit_of_client(ctx, invalid.valid.get("customerId"))
+        ctx = await use_unit_of_client(ctx, invalid.valid.get("customerId"))
         async with RequestSlot(slots, ctx):
             await check(ctx, invalid.valid)
     except (InvalidFields, NotFound, Forbidden) as error:

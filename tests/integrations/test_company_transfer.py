@@ -23,7 +23,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_export.format import portable_collections
 from coaching_service.integrations.company_import import _dry_run, service
-from coaching_service.integrations.company_import._progress import Outcome, Progress
+from coaching_service.integrations.history_import.progress import Outcome, Progress
 from coaching_service.people.account.models import AccountDetails
 from coaching_service.people.customers import creation
 from tests.conftest import NewCompany

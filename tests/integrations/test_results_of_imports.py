@@ -10,7 +10,7 @@ import pytest
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import _rows, _suspended, importing
+from coaching_service.integrations.history_import import _reading, _rows, importing
 from coaching_service.integrations.history_import._reading import FileContent, read_content
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
@@ -102,35 +102,35 @@ async def test_the_content_of_a_file_is_kept_between_steps_only(
     monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
     job = await import_file(coach, days(4), name="sets.csv", customerId=ana["_id"])
     assert (job["status"], job["result"]["created"]["sessions"], reading.count) == ("done", 4, 1)
-    assert not _suspended._contents
+    assert not _reading._contents
 
     job = (await send(coach, days(8), name="sets.csv", customerId=ana["_id"])).ok(202)
     (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
-    _suspended.suspend(ObjectId(job["_id"]), FileContent())
+    _reading.suspend_content(ObjectId(job["_id"]), FileContent())
 
     async def is_forgotten() -> bool:
         await run(coach)
-        return not _suspended._contents
+        return not _reading._contents
 
     await until(is_forgotten, "the content is forgotten once the job has ended")
 
 
 async def test_rows_of_an_assistant_do_not_evict_the_content_of_a_file(coach: CoachClient) -> None:
     ana, job_id, content = await coach.create_customer("Ana"), ObjectId(), FileContent()
-    _suspended.suspend(job_id, content)
+    _reading.suspend_content(job_id, content)
     answers: ImportAnswers = {**NO_ANSWERS, "customerId": ObjectId(ana["_id"])}
     rows: list[_rows.RowToImport] = [{"date": "2025-01-06", "exercise": "Squat", "reps": 5}]
     imported = await in_transaction(coach.ctx, lambda tx: _rows.import_rows(tx, rows, answers, dry_run=True))
-    assert (imported.result["imported"], list(_suspended._contents)) == (1, [job_id])
-    assert _suspended.resume(job_id) is content
+    assert (imported.result["imported"], list(_reading._contents)) == (1, [job_id])
+    assert _reading.resume_content(job_id) is content
 
 
 async def test_the_content_of_a_file_is_forgotten_if_another_process_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_suspended, "_LONGEST_SECONDS", 0)
-    _suspended.suspend(ObjectId(), FileContent())
+    monkeypatch.setattr(_reading, "_LONGEST_SECONDS", 0)
+    _reading.suspend_content(ObjectId(), FileContent())
 
     async def is_forgotten() -> bool:
-        return not _suspended._contents
+        return not _reading._contents
 
     await until(is_forgotten, "the content is forgotten")
 

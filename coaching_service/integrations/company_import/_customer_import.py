@@ -21,13 +21,12 @@ from coaching_service.integrations.company_import._customer_rows import (
     name_key,
     validate_rows,
 )
-from coaching_service.integrations.company_import._progress import Progress
 from coaching_service.integrations.history_files.columns import ask_for_column
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult
-from coaching_service.integrations.history_import.progress import HistoryRefused
+from coaching_service.integrations.history_import.progress import HistoryRefused, Progress
 from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers

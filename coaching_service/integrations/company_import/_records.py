@@ -24,9 +24,8 @@ from coaching_service.integrations.company_export.format import records_entry
 from coaching_service.integrations.company_import._archive_reader import ArchiveReader
 from coaching_service.integrations.company_import._archived_files import check_files, store_files
 from coaching_service.integrations.company_import._dry_run import Accepted
-from coaching_service.integrations.company_import._identifiers import IdMap
-from coaching_service.integrations.company_import._progress import Outcome, Progress
-from coaching_service.integrations.company_import._references import ReferenceCheck
+from coaching_service.integrations.company_import._references import IdMap, ReferenceCheck
+from coaching_service.integrations.history_import.progress import Outcome, Progress
 
 BATCH = 200
 _FILES = 4  # of one transaction: storing them takes time, and the lease of the job is a minute

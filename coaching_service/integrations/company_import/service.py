@@ -35,12 +35,11 @@ from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
-from coaching_service.integrations.company_import._progress import Progress
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
-from coaching_service.integrations.history_import.progress import HistoryRefused
+from coaching_service.integrations.history_import.progress import HistoryRefused, Progress
 from coaching_service.integrations.history_import.recognition import is_history
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
@@ -123,29 +122,21 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
     ctx, stored = step
     progress = Progress(ctx, stored)
     if job.attempts > _MAX_ATTEMPTS:
-        await _end(
-            progress, InvalidArchive("could not be imported: its import was interrupted too often", code="INTERRUPTED")
-        )
+        message = "could not be imported: its import was interrupted too often"
+        await _fail(progress, InvalidArchive(message, code="INTERRUPTED"))
         return None
     try:
         async with _open_file(ctx, progress.work["fileId"]) as file:
             return await _continue(progress, file)
     except Superseded:  # a step whose lease had ended was still running: go on where it is now
         return RunAgain(_AFTER_OVERTAKING)
-    except (InvalidArchive, UnreadableTable, HistoryRefused) as error:
-        await _end(progress, _as_invalid(error))
-        return None
-    except StorageQuotaExceeded as error:
-        await _end(
-            progress,
-            InvalidArchive(f"could not be imported completely. {error.message}", code="STORAGE_QUOTA_EXCEEDED"),
-        )
-        return None
+    except (InvalidArchive, UnreadableTable, HistoryRefused, StorageQuotaExceeded) as error:
+        await _fail(progress, _as_invalid(error))
     except Exception as error:
         if job.attempts < _MAX_FAILURES or isinstance(as_service_error(error), (Unavailable, Conflict)):
             raise
-        await _end(progress, InvalidArchive("could not be imported: the service failed at it. Its log has the reason"))
-        return None
+        await _fail(progress, InvalidArchive("could not be imported: the service failed at it. Its log has the reason"))
+    return None
 
 
 async def list_clients(ctx: Context, job_id: ObjectId) -> list[ObjectId]:
@@ -171,10 +162,8 @@ async def end_abandoned(services: Services) -> None:
         with suppress(NotFound, Superseded):  # the company is being erased, or the import has ended
             ctx = Context(services, operation=OPERATION).acting_as(await team.get_owner(services, company_id))
             if (stored := await background_jobs.find_unfinished(ctx, job_id)) is not None:
-                await _end(
-                    Progress(ctx, stored),
-                    InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED"),
-                )
+                error = InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED")
+                await _fail(Progress(ctx, stored), error)
 
 
 async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
@@ -192,7 +181,7 @@ async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
         if "plan" in progress.work:  # years of history: the requests of others come in between
             await asyncio.sleep(min(time.monotonic() - began, _MOST_REST_SECONDS))
         began = time.monotonic()
-    await _end(progress, None)
+    await progress.end("done")
     return None
 
 
@@ -213,21 +202,22 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
     return await CustomerImport.open(progress, file)
 
 
-def _as_invalid(error: InvalidArchive | UnreadableTable | HistoryRefused) -> InvalidArchive:
+def _as_invalid(
+    error: InvalidArchive | UnreadableTable | HistoryRefused | StorageQuotaExceeded,
+) -> InvalidArchive:
     if isinstance(error, UnreadableTable):
         return InvalidArchive(error.message, "" if error.line is None else f"line {error.line}", line=error.line)
+    if isinstance(error, StorageQuotaExceeded):
+        return InvalidArchive(f"could not be imported completely. {error.message}", code="STORAGE_QUOTA_EXCEEDED")
     return InvalidArchive(error.message, code=error.code) if isinstance(error, HistoryRefused) else error
 
 
-async def _end(progress: Progress, error: InvalidArchive | None) -> None:
-    """Store the result or the error, and delete the file."""
-    if error is None:
-        await progress.finish()
-    else:
-        entry = error.entry or progress.work["fileName"]
-        problem: JobError = {"entry": entry, "field": None, "code": error.code, "message": error.message}
-        is_table = progress.work["contentType"] != ZIP
-        await progress.fail({**problem, "line": error.line} if is_table else problem)
+async def _fail(progress: Progress, error: InvalidArchive) -> None:
+    """Store the error, and delete the file; what was imported before it stays."""
+    entry = error.entry or progress.work["fileName"]
+    problem: JobError = {"entry": entry, "field": None, "code": error.code, "message": error.message}
+    is_table = progress.work["contentType"] != ZIP
+    await progress.end("failed", [{**problem, "line": error.line} if is_table else problem])
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -21,7 +22,10 @@ from coaching_service.library.imported_names.models import SKIP, NameAnswer, key
 
 # The formats in whose files the rows of different sessions may be mixed.
 MIXED = ("sets", "fitnotes")
-_Reason: TypeAlias = tuple[str, str, str]  # field, code, message
+Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
+ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")
+CLIENT_GONE: Reason = ("customer", "CLIENT_GONE", "is of a client who has been deleted meanwhile")
+IN_THE_FUTURE: Reason = ("date", "IN_THE_FUTURE", "is after the client's today")
 
 
 @dataclass
@@ -52,6 +56,11 @@ class FileContent:
         """Report a row that is left out."""
         self.reported += 1
         self.add_problem(row, name, code, message)
+
+    def report_session(self, session: Session, reason: Reason) -> None:
+        """Report the rows of a session that is left out."""
+        for row in {each.row: each for each in session.sets}.values():
+            self.report(row, *reason)
 
     def add_problem(self, row: SetRow, name: str | None, code: str, message: str) -> None:
         """Report a problem of a row."""
@@ -102,13 +111,13 @@ def read_content(
     else:
         sessions, repeated = split_sessions(accepted())
     for session in repeated:
-        report_known(content, session)
+        content.report_session(session, ALREADY_THERE)
     for session in sessions:
         content.clients.setdefault(session.customer, []).append(session)
     return content
 
 
-def _report_rejected(content: FileContent, sets: Sequence[SetRow], reasons: Sequence[_Reason | None]) -> None:
+def _report_rejected(content: FileContent, sets: Sequence[SetRow], reasons: Sequence[Reason | None]) -> None:
     """Report a row without accepted sets, else the sets that it is imported without."""
     rejections = [reason for reason in dict.fromkeys(reasons) if reason is not None]
     if rejections and None not in reasons:
@@ -137,30 +146,9 @@ def _relabelling(customers: Mapping[str, NameAnswer | None]) -> Callable[[SetRow
     return relabel
 
 
-def report_known(content: FileContent, session: Session) -> None:
-    """Report the rows of a session that is there already."""
-    _report_session(content, session, None, "ALREADY_THERE", "is of a session that is there already")
-
-
-def report_erased(content: FileContent, session: Session) -> None:
-    """Report the rows of a session whose client has been erased since the import began."""
-    _report_session(content, session, "customer", "CLIENT_GONE", "is of a client who has been deleted meanwhile")
-
-
-def report_future(content: FileContent, session: Session) -> None:
-    """Report the rows of a session that cannot have been done yet."""
-    _report_session(content, session, "date", "IN_THE_FUTURE", "is after the client's today")
-
-
-def _report_session(content: FileContent, session: Session, name: str | None, code: str, message: str) -> None:
-    rows = {each.row: each for each in session.sets}
-    for each in rows.values():
-        content.report(each, name, code, message)
-
-
 def _reason(
     row: SetRow, exercises: Mapping[str, NameAnswer | None], customers: Mapping[str, NameAnswer | None]
-) -> _Reason | None:
+) -> Reason | None:
     if row.customer not in customers:
         return "customer", "REQUIRED", "is empty"
     customer = customers[row.customer]
@@ -175,3 +163,25 @@ def _reason(
     if exercise == SKIP:
         return "exercise", "SKIPPED", "has the name of an exercise that is left out"
     return None
+
+
+# --- the content of a file between two steps of its import -----------------------------------------------------------
+
+_LONGEST_SECONDS = 60.0
+# In memory: reading a file again takes longer than a step.
+_contents: dict[ObjectId, tuple[FileContent, asyncio.TimerHandle]] = {}
+
+
+def suspend_content(job_id: ObjectId, content: FileContent) -> None:
+    """Keep the content of a file for the next step of its job, for at most a minute, in place of any other content."""
+    for other in list(_contents):
+        resume_content(other)
+    _contents[job_id] = content, asyncio.get_running_loop().call_later(_LONGEST_SECONDS, resume_content, job_id)
+
+
+def resume_content(job_id: ObjectId) -> FileContent | None:
+    """Return the content of the file of a job, if this process has it, and forget it."""
+    content, timer = _contents.pop(job_id, (None, None))
+    if timer is not None:
+        timer.cancel()
+    return content

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, TypedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypedDict, cast
 
 from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
@@ -17,11 +17,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
 from coaching_service.core.validation import Date, Integer, Number, Text
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError
+from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
-from coaching_service.integrations.history_import.progress import HistoryRefused, Write
+from coaching_service.integrations.history_import.progress import HistoryRefused, Progress, Write
 from coaching_service.integrations.history_import.results import complete
 from coaching_service.training.workouts.blocks import imported
 
@@ -69,7 +69,7 @@ async def import_rows(
 
     Raises InvalidFields if a question is open, but for a dry run; NotFound and Forbidden about the client.
     """
-    progress = _Once(ctx, _work(answers, dry_run=dry_run), ctx.changes.id)
+    progress = _Once(ctx, _work(answers, dry_run=dry_run))
     importing = HistoryImport(progress, _as_file(rows))
     try:
         await importing.start()
@@ -87,14 +87,12 @@ async def import_rows(
     return ImportedRows(progress.job_id, result, progress.problems, sessions)
 
 
-@dataclass
-class _Once:
+class _Once(Progress):
     """An import within one transaction: its position is not stored, and it has the identifier of its change."""
 
-    ctx: Context
-    work: ImportWork
-    job_id: ObjectId
-    problems: list[JobError] = field(default_factory=list)
+    def __init__(self, ctx: Context, work: ImportWork) -> None:
+        super().__init__(ctx, cast("JobWork", {"_id": ctx.changes.id, "work": work}))
+        self.problems: list[JobError] = []
 
     async def save(
         self,
@@ -106,9 +104,8 @@ class _Once:
         errors: Sequence[JobError] = (),
     ) -> None:
         """Write, and keep what the next step needs."""
-        del fields, done
         await write(self.ctx)
-        self.work = work
+        self._job["work"] = work
         self.problems += errors
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import in_transaction
@@ -16,6 +18,20 @@ from coaching_service.progress.personal_records import service as personal_recor
 
 _IMPORT_OPERATION = "importCompany"
 UNDO_OPERATION = "undoImport"
+
+
+def add_to_period(
+    before: ImportedPeriod | None, customer_id: ObjectId, days: Sequence[str], sets: int
+) -> ImportedPeriod:
+    """Return what was stored for a client or removed, with more sessions: their days, and the number of their sets."""
+    known = [before["from"], before["to"]] if before else []
+    return {
+        "customerId": customer_id,
+        "sessions": (before["sessions"] if before else 0) + len(days),
+        "sets": (before["sets"] if before else 0) + sets,
+        "from": min([*days, *known]),
+        "to": max([*days, *known]),
+    }
 
 
 async def follow(

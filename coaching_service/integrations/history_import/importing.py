@@ -15,7 +15,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.history_import import _clients, _suspended
+from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import (
     KnownSessions,
@@ -27,14 +27,16 @@ from coaching_service.integrations.history_import._documents import (
 )
 from coaching_service.integrations.history_import._planning import Decisions, decide
 from coaching_service.integrations.history_import._reading import (
+    ALREADY_THERE,
+    CLIENT_GONE,
+    IN_THE_FUTURE,
     MIXED,
     FileContent,
     read_content,
-    report_erased,
-    report_future,
-    report_known,
+    resume_content,
+    suspend_content,
 )
-from coaching_service.integrations.history_import.following import follow
+from coaching_service.integrations.history_import.following import add_to_period, follow
 from coaching_service.integrations.history_import.models import (
     OWN_FORMATS,
     CreatedCounts,
@@ -73,7 +75,7 @@ class HistoryImport:
     async def open(cls, progress: Progress, file: IO[bytes]) -> HistoryImport:
         """Return the import of a job, with the sessions if it has started. Raises UnreadableTable."""
         self = cls(progress, file)
-        self._content = _suspended.resume(progress.job_id)
+        self._content = resume_content(progress.job_id)
         if progress.work["isStarted"]:
             await self._load(progress.work["plan"])
         return self
@@ -200,7 +202,7 @@ class HistoryImport:
     async def _report_erased(self, plan: HistoryPlan, sessions: Sequence[Session], position: tuple[int, int]) -> None:
         content = FileContent()
         for session in sessions:
-            report_erased(content, session)
+            content.report_session(session, CLIENT_GONE)
         work, fields = self._advanced(plan, [], (content.reported, content.problem_count), position, None)
         rows = sum(each.rows for each in sessions)
         await self._progress.save(work, fields, _write_nothing, done=rows, errors=_errors(content.problems))
@@ -208,12 +210,12 @@ class HistoryImport:
     def suspend(self) -> None:
         """Keep the sessions for the next step, if the same process runs it."""
         if self._content is not None:
-            _suspended.suspend(self._progress.job_id, self._content)
+            suspend_content(self._progress.job_id, self._content)
 
     @staticmethod
     def forget(job_id: ObjectId) -> None:
         """Forget the sessions that were kept for the next step of a job that has ended."""
-        _suspended.resume(job_id)
+        resume_content(job_id)
 
     async def _load(self, plan: HistoryPlan) -> FileContent:
         if self._content is None:
@@ -243,9 +245,9 @@ class HistoryImport:
         last_day = self._ctx.caller.today(target.timezone)
         for session in sessions:
             if session.day > last_day:
-                report_future(content, session)
+                content.report_session(session, IN_THE_FUTURE)
             elif stored.has(session, target):
-                report_known(content, session)
+                content.report_session(session, ALREADY_THERE)
             else:
                 new.append(session)
         left_out = _errors(loads_left_out(new, target), notes_cut(new))
@@ -365,15 +367,7 @@ def _extend(
     if customer_id is None or not new:
         return current
     days = [str(session.day) for session in new]
-    before: list[str] = [current["from"], current["to"]] if current else []
-    return {
-        "customerId": customer_id,
-        "sessions": (current["sessions"] if current else 0) + len(new),
-        "sets": (current["sets"] if current else 0) + count_sets(new),
-        "from": min([*days, *before]),
-        "to": max([*days, *before]),
-        "format": form,
-    }
+    return {**add_to_period(current, customer_id, days, count_sets(new)), "format": form}
 
 
 def _of_file(file_name: str, refusal: HistoryRefused) -> JobError:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from typing import cast
+from datetime import datetime
+from typing import Any, cast
 
 from coaching_service.core import audit
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, declared_collections
+from coaching_service.core.database.portable import Portable, values_at
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
@@ -20,8 +23,7 @@ from coaching_service.integrations.background_jobs import access
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
-from coaching_service.integrations.history_import._references import find_used_customers, find_used_exercises
-from coaching_service.integrations.history_import.following import UNDO_OPERATION, follow
+from coaching_service.integrations.history_import.following import UNDO_OPERATION, add_to_period, follow
 from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportedPeriod,
@@ -181,7 +183,7 @@ class _Undo:
     async def _remove_exercises(self, tx: Context) -> tuple[UndoWork, int]:
         created = await history.list_created(tx, self._work["importId"], "exercise")
         usable = await exercises.list_own_versions(tx, created)
-        ids, staying = _divide(usable, await find_used_exercises(tx, list(usable)))
+        ids, staying = _divide(usable, await _find_used_exercises(tx, list(usable)))
         for exercise_id in ids:
             await exercises.delete(tx, exercise_id)
         return {**self._after("exercises", len(ids), staying), "entry": _CUSTOMERS, "last": None}, 0
@@ -191,7 +193,7 @@ class _Undo:
         created = await history.list_clients_created_by_batch(tx, work["importId"])
         left = [each for each in created if work["last"] is None or each > work["last"]]
         existing = await customers.list_versions(tx, left[:_BATCH])
-        ids, staying = _divide(existing, await find_used_customers(tx, list(existing), work["importEndedAt"]))
+        ids, staying = _divide(existing, await _find_used_customers(tx, list(existing), work["importEndedAt"]))
         for customer_id in ids:
             await customers.erase(tx, customer_id)
         if len(left) > _BATCH:
@@ -237,13 +239,43 @@ def _add(clients: Sequence[ImportedPeriod], removed: Sequence[ImportedSession]) 
         customer_id, day = session["customerId"], session["date"]
         if customer_id is None or day is None:
             continue
-        before = periods.get(customer_id)
         sets = sum(len(item["customerSets"]) for item in session["items"] if item["type"] == "EXERCISE")
-        periods[customer_id] = {
-            "customerId": customer_id,
-            "sessions": (before["sessions"] if before else 0) + 1,
-            "sets": (before["sets"] if before else 0) + sets,
-            "from": min(day, before["from"]) if before else day,
-            "to": max(day, before["to"]) if before else day,
-        }
+        periods[customer_id] = add_to_period(periods.get(customer_id), customer_id, [day], sets)
     return list(periods.values())
+
+
+# --- what refers to exercises and clients that an import created -----------------------------------------------------
+
+# What a company has answered about names goes with the exercise.
+_FOLLOWS = ("importedNames",)
+
+
+async def _find_used_exercises(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
+    """Return which of some exercises of the company any document refers to."""
+    used: set[ObjectId] = set()
+    wanted = set(ids)
+    for collection, path in _references("exercises") if ids else ():
+        where = {path: {"$in": list(ids)}}
+        for document in await collection.find(ctx, where, fields=(path,), ownership="own"):
+            used |= wanted & set(values_at(document, path.split(".")))
+    return used
+
+
+async def _find_used_customers(ctx: Context, ids: Sequence[ObjectId], since: datetime) -> set[ObjectId]:
+    """Return which of some clients have documents that were created or changed after a time (UTC)."""
+    used: set[ObjectId] = set()
+    is_later = {"$or": [{"createdAt": {"$gt": since}}, {"version": {"$gt": 0}}]}
+    for collection, path in _references("customers") if ids else ():
+        where = {path: {"$in": list(ids)}} | is_later
+        used |= {document[path] for document in await collection.find(ctx, where, fields=(path,), ownership="own")}
+    return used
+
+
+def _references(target: str) -> Iterator[tuple[Documents[Any], str]]:
+    """Yield the collections whose documents refer to those of another, each with the path of the identifier."""
+    for name, collection in declared_collections().items():
+        transfer = collection.transfer
+        if isinstance(transfer, Portable) and name not in _FOLLOWS:
+            for path, of in {**transfer.references, **transfer.optional_references}.items():
+                if of == target:
+                    yield collection, path

@@ -27,7 +27,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.tools import find_tool
 from coaching_service.core.pagination import CursorPage
-from coaching_service.integrations.proposals import events, notifications, store, tool_call_units
+from coaching_service.integrations.proposals import events, notifications, store
 from coaching_service.integrations.proposals.models import (
     Decision,
     NewProposal,
@@ -43,6 +43,7 @@ from coaching_service.integrations.proposals.tool_calls import (
     Unconfirmed,
     carry_out,
     find_tool_denial,
+    use_unit_of_client,
 )
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
@@ -280,7 +281,7 @@ async def _execute(ctx: Context, proposal: Proposal, claim: Claim | None) -> Non
     acting = replace(ctx, principal=principal, interface="assistant", operation=tool.name)
     try:
         arguments = validate_arguments(tool.takes, sent)
-        acting = await tool_call_units.use_unit_of_client(acting, arguments.get("customerId"))
+        acting = await use_unit_of_client(acting, arguments.get("customerId"))
         call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=Approval(proposal, ctx.caller, claim))
         if call.identity(acting) != proposal["call"]:  # its loads would be in another unit
             raise ProposalStale

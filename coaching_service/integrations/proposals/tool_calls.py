@@ -339,3 +339,11 @@ def _json(value: Mapping[str, Any]) -> dict[str, Any]:
     """Return an object as JSON has it, in which the text written by people is marked."""
     decoded: dict[str, Any] = mark_typed(orjson.loads(to_json(value)))
     return decoded
+
+
+async def use_unit_of_client(ctx: Context, customer_id: ObjectId | None) -> Context:
+    """Return a context in which loads are shown and taken in the unit of a client; the company's without a client."""
+    if customer_id is None:
+        return ctx
+    own_unit = await customers.find_own_load_unit(ctx, customer_id)
+    return replace(ctx, principal=replace(ctx.caller, own_load_unit=own_unit))
