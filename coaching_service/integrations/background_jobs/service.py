@@ -74,8 +74,9 @@ async def record_import(
     requested_by: ObjectId,
 ) -> None:
     """Store an import that has been done at once, in the caller's transaction, so that it can be undone."""
-    job: NewJob = {"kind": "import", "work": work, "requestedBy": requested_by}
-    await store.create_done(ctx, job_id, job, result, errors[: store.MAX_ROW_ERRORS])
+    job: NewJob = {"kind": "import", "work": work, "requestedBy": requested_by, "customerId": None}
+    ended = {"_id": job_id, "status": "done", "done": result["rows"], "total": result["rows"], "result": result}
+    await store.jobs.insert(ctx, {**job, **ended, "errors": list(errors[: store.MAX_ROW_ERRORS])})
 
 
 async def require_none_unfinished(ctx: Context, kind: JobKind) -> None:
@@ -90,17 +91,17 @@ async def _require_none(ctx: Context, kind: JobKind, owner: Filter) -> None:
 
 async def get(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
     """Return a job of the company. Raises NotFound."""
-    if (job := await store.find_one(ctx, job_id)) is None:
+    if (job := await store.jobs.find_one(ctx, {"_id": job_id})) is None:
         raise NotFound("job")
     return job
 
 
 async def get_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """Return a job of the company, or of a bulk operation. Raises what access.require and bulk_jobs.get raise."""
-    if (job := await store.find_one(ctx, job_id)) is None:
+    if (job := await store.find_readers(ctx, job_id)) is None:
         return await bulk_jobs.get(ctx, job_id)
-    await access.require_access(ctx, job_id, writes=False)
-    return job
+    await access.require(ctx, job, writes=False)
+    return await get(ctx, job_id)
 
 
 async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
@@ -113,9 +114,9 @@ async def get_own(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
 
 async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """End a job before its next step. Raises what `cancel`, access.require and bulk_jobs.cancel raise."""
-    if await store.find_one(ctx, job_id) is None:
+    if (job := await store.find_readers(ctx, job_id)) is None:
         return await bulk_jobs.cancel(ctx, job_id)
-    await access.require_access(ctx, job_id, writes=True)
+    await access.require(ctx, job, writes=True)
     return await cancel(ctx, job_id)
 
 
@@ -126,7 +127,10 @@ async def get_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
     return job
 
 
+find_readers = store.find_readers
 list_latest = store.find_latest
+list_unfinished = store.list_unfinished
+forget_file = store.forget_file
 
 
 async def find_unfinished(ctx: Context, job_id: ObjectId) -> JobWork | None:
@@ -190,17 +194,6 @@ async def _end_without_requester(ctx: Context, job: JobWork) -> None:
 
     with suppress(Superseded):
         await in_transaction(ctx, store_end)
-
-
-find_readers = store.find_readers
-
-
-list_unfinished = store.list_unfinished
-
-
-async def forget_file(ctx: Context, job_id: ObjectId, file_id: ObjectId) -> bool:
-    """Store that a dry run no longer has its file, in the caller's transaction; returns False if it had not."""
-    return await store.forget_file(ctx, job_id, file_id)
 
 
 async def update(
@@ -281,9 +274,10 @@ async def forget_clients(ctx: Context, event: CustomersDeleted) -> None:
         is_unfinished = job["status"] in ("queued", "running")
         stays = not _is_of(job, erased)
         if not stays:
-            await store.delete(ctx, job["_id"])
-        else:
-            await store.set_work(ctx, job["_id"], _without(work, erased, is_unfinished=is_unfinished))
+            await store.jobs.delete(ctx, {"_id": job["_id"]})
+        else:  # `updatedAt` stays: that is when an import ended
+            left = _without(work, erased, is_unfinished=is_unfinished)
+            await store.jobs.set_derived(ctx, {"_id": job["_id"]}, {"$set": left})
         if (file_id := work.get("fileId")) is not None and not (stays and is_unfinished):
             await files.discard(ctx, [file_id])
 
@@ -303,20 +297,21 @@ def _is_of(job: StoredCompanyJob, clients: set[ObjectId]) -> bool:
 
 
 def _without(work: ImportWork, erased: set[ObjectId], *, is_unfinished: bool) -> dict[str, Any]:
-    """Return the fields of the work that differ without erased clients.
+    """Return the fields of the job that differ without erased clients.
 
     The plan of an import that goes on keeps their places, with identifiers that no client has.
     """
     plan, answers = work["plan"]["customers"], work["answers"]["customers"]
-    left = {"answers.customers": [each for each in answers if each["answer"] not in erased]}
+    left = {"work.answers.customers": [each for each in answers if each["answer"] not in erased]}
     if not is_unfinished:
-        return left | {"fileId": None, "plan.customers": [each for each in plan if each["answer"] not in erased]}
+        others = [each for each in plan if each["answer"] not in erased]
+        return left | {"work.fileId": None, "work.plan.customers": others}
     unknown = {customer_id: ObjectId() for customer_id in erased}
     places = [
         {**each, "answer": unknown.get(answer, answer) if isinstance(answer := each["answer"], ObjectId) else answer}
         for each in plan
     ]
-    return left | {"plan.customers": places}
+    return left | {"work.plan.customers": places}
 
 
 async def _only_existing(ctx: Context, answers: Sequence[StoredAnswer]) -> list[StoredAnswer]:

@@ -20,7 +20,6 @@ from coaching_service.integrations.background_jobs.models import (
     NewJob,
     StoredCompanyJob,
 )
-from coaching_service.integrations.history_import.models import HistoryResult
 
 MAX_ERRORS = 100
 MAX_ROW_ERRORS = 1_000  # of a table with history, where each row that is not imported is a problem
@@ -57,20 +56,6 @@ async def create(ctx: Context, job: NewJob, job_id: ObjectId) -> StoredCompanyJo
     )
 
 
-async def create_done(
-    ctx: Context, job_id: ObjectId, job: NewJob, result: HistoryResult, errors: Sequence[JobError]
-) -> None:
-    """Store a job that has ended."""
-    rows = result["rows"]
-    ended = {"_id": job_id, "status": "done", "done": rows, "total": rows, "result": result, "errors": list(errors)}
-    await jobs.insert(ctx, {"customerId": None, **job, **ended})
-
-
-async def find_one(ctx: Context, job_id: ObjectId) -> StoredCompanyJob | None:
-    """Return a job, or None."""
-    return await jobs.find_one(ctx, {"_id": job_id})
-
-
 async def find_readers(ctx: Context, job_id: ObjectId) -> JobReaders | None:
     """Return who requested a job and whom it is about; None without such a job."""
     return await jobs.find_one(ctx, {"_id": job_id}, _READERS)
@@ -94,16 +79,6 @@ async def find_of_clients(ctx: Context, customer_ids: Sequence[ObjectId]) -> lis
     where = {"kind": {"$in": ["import", "undo"]}, "status": {"$in": _STATES}, "$or": about}
     own = await jobs.find(ctx, where, fields=_WITH_WORK)
     return list({job["_id"]: job for job in (*planned, *own)}.values())
-
-
-async def set_work(ctx: Context, job_id: ObjectId, fields: Mapping[str, Any]) -> None:
-    """Set fields of what a job needs; when it was updated stays: that is when an import ended."""
-    await jobs.set_derived(ctx, {"_id": job_id}, {"$set": {f"work.{name}": value for name, value in fields.items()}})
-
-
-async def delete(ctx: Context, job_id: ObjectId) -> None:
-    """Delete a job."""
-    await jobs.delete(ctx, {"_id": job_id})
 
 
 async def find_latest(ctx: Context, kind: str, limit: int) -> list[StoredCompanyJob]:

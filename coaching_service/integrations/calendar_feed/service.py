@@ -33,7 +33,8 @@ DAYS_BACK, DAYS_AHEAD = 92, 366
 async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
     """Return the calendar link of a client, which is created if there is none. Raises NotFound, Forbidden."""
     await customers.get_visible(ctx, customer_id)
-    link = await store.find(ctx, customer_id) or await store.find_or_create(ctx, customer_id)
+    owner = {"customerId": customer_id}
+    link = await store.links.find_one(ctx, owner) or await store.links.upsert(ctx, owner, {})
     await audit.record(ctx, "calendarLink.issued", about=customer_id)
     return {"url": _url(ctx.services, link)}
 
@@ -41,7 +42,7 @@ async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
 async def find_url(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the address of a client's calendar, or None. Raises NotFound, Forbidden."""
     await customers.get_visible(ctx, customer_id)
-    link = await store.find(ctx, customer_id)
+    link = await store.links.find_one(ctx, {"customerId": customer_id})
     return None if link is None else _url(ctx.services, link)
 
 
@@ -52,7 +53,7 @@ async def revoke(ctx: Context, customer_id: ObjectId) -> None:
     Raises NotFound if there is no link or no client, Forbidden.
     """
     await customers.get_visible(ctx, customer_id)
-    if not await store.delete(ctx, customer_id):
+    if not await store.links.delete_many(ctx, {"customerId": customer_id}):
         raise NotFound("calendar link")
     await audit.record(ctx, "calendarLink.revoked", about=customer_id)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.integrations.proposals import store
 from coaching_service.integrations.proposals.models import Proposal
 from coaching_service.people.notifications import service as notifications
@@ -36,14 +36,16 @@ async def make_due(ctx: Context, proposal: Proposal) -> None:
 async def write_message(ctx: Context, notification: Notification) -> Message | None:
     """Return what to send about the proposals that wait since the last notification; None if there are none."""
     coach, assistant = notification["recipient"]["_id"], notification["subject"]["assistantId"]
-    newest = await store.find_unannounced(ctx, coach, assistant)
+    waiting: Filter = {"coachId": coach, "assistant._id": assistant, **store.has_status("pending")}
+    unannounced = {**waiting, "isMailed": {"$exists": False}}
+    newest = next(iter(await store.find(ctx, unannounced, sort=store.NEWEST_FIRST, limit=1)), None)
     if newest is None:
         return None
-    number, name = await store.mark_announced(ctx, newest), newest["assistant"]["name"]
+    number = await store.proposals.set_derived(ctx, waiting, {"$set": {"isMailed": True}})
     what = "something" if number == 1 else f"{number} things"
     return Message(
         subject="Your assistant waits for your decision",
-        paragraphs=[f"Your assistant {name} proposes {what} that you have to approve first."],
+        paragraphs=[f"Your assistant {newest['assistant']['name']} proposes {what} that you have to approve first."],
         button="Look at it, and decide",
         path=f"/app/proposals/{newest['_id']}" if number == 1 else "/app/proposals?status=pending",
         notes=["Nothing is done until you approve it, and nothing at all if you do not within 24 hours."],

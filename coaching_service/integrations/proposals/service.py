@@ -80,7 +80,7 @@ async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
 async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingAssistant) -> Proposal:
     call, caller = unconfirmed.call, ctx.caller
     identity = call.identity(ctx)
-    if (pending := await store.find_pending(ctx, identity)) is not None:
+    if (pending := await store.find_one(ctx, {"call": identity, "status": "pending"})) is not None:
         if pending["shown"] == unconfirmed.shown and pending["expiresAt"] > now():
             return pending
         await _decide(ctx, pending, Decision("expired"))
@@ -144,38 +144,41 @@ async def list_proposals(
     """
     part = ListPart(ctx, "proposals", {"status": status}, store.NEWEST_FIRST, size=limit, after=after)
     where = _own(ctx) | ({} if status is None else store.has_status(status)) | await _in_scope(ctx)
-    stored = await store.list_part(ctx, part, where)
+    stored = await store.find(ctx, part.within(where), sort=part.sort, limit=part.limit)
     visibility = await load_visibility(ctx)
     return part.by_cursor(stored, lambda each: _present(each, visibility))
 
 
 async def count_pending(ctx: Context) -> int:
     """Return how many proposals wait for a decision of the caller."""
-    return await store.count(ctx, _own(ctx) | store.has_status("pending") | await _in_scope(ctx))
+    return await store.proposals.count(ctx, _own(ctx) | store.has_status("pending") | await _in_scope(ctx))
 
 
 async def get(ctx: Context, proposal_id: ObjectId) -> Proposal:
     """Return a proposal. Raises NotFound unless the caller is its coach or the owner, and works with its clients."""
-    proposal = await store.find(ctx, proposal_id, _own(ctx) | await _in_scope(ctx))
-    if proposal is None:
-        raise NotFound("proposal")
+    proposal = await _get_stored(ctx, proposal_id, _own(ctx))
     return _present(proposal, await load_visibility(ctx))
 
 
 async def find_own(ctx: Context, proposal_id: ObjectId) -> Proposal:
     """Return a proposal of the calling assistant, with its private fields. Raises NotFound if it made no such one."""
     where: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id}
-    proposal = await store.find(ctx, proposal_id, where | await _in_scope(ctx))
-    if proposal is None:
-        raise NotFound("proposal")
+    proposal = await _get_stored(ctx, proposal_id, where)
     return {**proposal, "status": _status(proposal)}
+
+
+async def _get_stored(ctx: Context, proposal_id: ObjectId, where: Filter) -> Proposal:
+    """Return the proposal of `where` with private fields. Raises NotFound, also without a client of it in scope."""
+    if (proposal := await store.find_one(ctx, {"_id": proposal_id} | where | await _in_scope(ctx))) is None:
+        raise NotFound("proposal")
+    return proposal
 
 
 async def find_decided(ctx: Context, call: Call, proposal_id: str) -> Proposal | None:
     """Return the proposal of a call of the calling assistant if a coach has decided on it, else None."""
     if not ObjectId.is_valid(proposal_id):
         return None
-    proposal = await store.find(ctx, ObjectId(proposal_id), {"call": call.identity(ctx)})
+    proposal = await store.find_one(ctx, {"_id": ObjectId(proposal_id), "call": call.identity(ctx)})
     return proposal if proposal is not None and proposal["status"] not in ("pending", "expired") else None
 
 
@@ -233,7 +236,8 @@ async def approve(ctx: Context, proposal_id: ObjectId, claim: Claim | None = Non
         await _fail(ctx, proposal, error)
         raise
     except ProposalStale:
-        await store.set_stale(ctx, proposal_id)
+        pending = {"_id": proposal_id, "status": "pending"}
+        await store.proposals.set_derived(ctx, pending, {"$set": {"isStale": True}})
         raise
     return await get(ctx, proposal_id)
 
@@ -263,9 +267,7 @@ async def decide_in_view(
 
 async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
     """Return a proposal on which the caller decides, with its private fields. Raises NotFound, ProposalClosed."""
-    proposal = await store.find(ctx, proposal_id, _own(ctx) | await _in_scope(ctx))
-    if proposal is None:
-        raise NotFound("proposal")
+    proposal = await _get_stored(ctx, proposal_id, _own(ctx))
     if _status(proposal) != "pending":
         raise ProposalClosed
     return proposal
@@ -311,12 +313,15 @@ async def _fail(ctx: Context, proposal: Proposal, error: Forbidden) -> None:
 
 async def forget_responses(ctx: Context, event: CustomersDeleted) -> None:
     """Delete the stored responses to decisions about deleted clients."""
-    await idempotency.delete_responses(ctx, await store.list_ids_of_clients(ctx, event.customer_ids))
+    about = {"customerIds": {"$in": list(event.customer_ids)}}
+    found = await store.proposals.find(ctx, about, fields=("_id",))
+    await idempotency.delete_responses(ctx, [each["_id"] for each in found])
 
 
 async def follow_recall(ctx: Context, event: MessagesRecalled) -> None:
     """Show that the messages of a proposal were recalled."""
-    await store.set_recalled(ctx, event.change_id)
+    executed = {"status": "executed", "result.changeId": str(event.change_id)}
+    await store.proposals.set_derived(ctx, executed, {"$set": {"status": "recalled"}})
 
 
 @transactional
@@ -337,7 +342,7 @@ async def expire_step(services: Services, job: Job) -> None:
 
 @transactional
 async def _expire(ctx: Context, proposal_id: ObjectId) -> None:
-    proposal = await store.find(ctx, proposal_id, {"status": "pending"})
+    proposal = await store.find_one(ctx, {"_id": proposal_id, "status": "pending"})
     if proposal is not None:
         await _decide(ctx, proposal, Decision("expired"))
 

@@ -227,7 +227,8 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
     if not await store.decide(tx, proposal["_id"], decision):
         raise ProposalClosed
     output = await work()
-    await store.set_result(tx, proposal["_id"], output.data, output.text)
+    result = {"result": output.data, "resultText": output.text}
+    await store.proposals.set_derived(tx, {"_id": proposal["_id"]}, {"$set": result})
     events.report_decision(tx, proposal, decision)
     as_coach = replace(tx, principal=approval.coach)
     await audit.record(as_coach, "proposal.approved", proposalId=proposal["_id"], about=events.only_client(proposal))
