@@ -7,7 +7,7 @@ from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.history_import import undoing as history_undoing
-from coaching_service.integrations.load_unit import stored_loads
+from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.lifecycle.erasure import service as erasure
@@ -98,7 +98,7 @@ def assemble() -> EventBus:
     events.subscribe(ScheduleShifted, assignments.follow_shift)
     events.subscribe(AvailabilityChanged, check_ins.follow_availability)
     events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
-    events.subscribe(LoadUnitChanged, stored_loads.require_no_loads, customers.follow_load_unit)
+    events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.follow_load_unit)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed

@@ -62,18 +62,8 @@ _HIDDEN = frozenset(
         *("clientTexts", "done", "doneExerciseIds", "exerciseIds", "position", "tally", "variables"),
         *("complianceDate", "complianceRate7d", "complianceRate30d", "complianceRate90d", "customerType", "role"),
         *("deliverAt", "digest", "firstLoginDate", "lastActivityDate", "lastTrainedDate", "lastWorkoutDate", "author"),
-        *(
-            "figuresUntil",
-            "figuresChangedAt",
-            "attention",
-            "scheduleChanges",
-            "search",
-            "sortName",
-            "sortSurname",
-            "suf",
-            "unreadBy",
-            "source",
-        ),
+        *("figuresUntil", "figuresChangedAt", "attention", "scheduleChanges", "search", "sortName", "sortSurname"),
+        *("suf", "unreadBy", "source"),
     }
 )
 _UNITS = {"durationMinutes": "min", "seconds": "s", "meters": "m"}

@@ -36,7 +36,7 @@ async def export_company(ctx: Context, target: Path, on_bytes: Callable[[int], N
 
     The file is complete or not there. `on_bytes` is called with the bytes written so far.
     """
-    download = await company_export.export_archive(ctx)
+    download = await company_export.export(ctx, "archive")
     draft = target.with_name(f"{target.name}.part")
     size = 0
     try:

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from marshmallow import validates_schema
+
 from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
+from coaching_service.core.field_schemas import query_of
+from coaching_service.core.fields import Default, Description
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.routes import Routes
+from coaching_service.core.validation import Input
+from coaching_service.core.validation_messages import invalid
 from coaching_service.integrations.company_export import service
-from coaching_service.integrations.company_export.schemas import EXPORT_QUERY, ExportQuery
+
+
+class ExportQuery(TypedDict):
+    """What to export."""
+
+    format: Annotated[Literal["zip", "csv"], Default("zip"), Description("`zip`: everything. Default: `zip`.")]
+    kind: NotRequired[
+        Annotated[
+            Literal["workouts", "customers"],
+            Description("What the CSV file contains: required with `format=csv`."),
+        ]
+    ]
+
+
+class _KindOfTable(Input):
+    @validates_schema
+    def validate_kind(self, data: ExportQuery, **_: Any) -> None:
+        """Require `kind` with `format=csv`."""
+        if data["format"] == "csv" and "kind" not in data:
+            raise invalid("is required with format=csv", "REQUIRED", "kind")
+
 
 routes = Routes("/coach/export", tag="Export")
 
@@ -15,7 +43,7 @@ routes = Routes("/coach/export", tag="Export")
 @routes.get(
     "",
     access=owner(),
-    query=EXPORT_QUERY(),
+    query=query_of(ExportQuery, _KindOfTable)(),
     returns=bytes,
     media_types=("application/zip", "text/csv"),
     request_class="bulk",
@@ -28,6 +56,4 @@ async def export_company(ctx: Context, query: ExportQuery) -> Download:
     set, in the columns of Hevy's export; with `kind=customers` one of every client, archived ones too. POST
     /coach/import reads both. The formats are described in docs/export-format.md.
     """
-    if query["format"] == "zip":
-        return await service.export_archive(ctx)
-    return await (service.export_customers(ctx) if query["kind"] == "customers" else service.export_workouts(ctx))
+    return await service.export(ctx, "archive" if query["format"] == "zip" else query["kind"])

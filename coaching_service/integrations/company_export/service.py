@@ -7,7 +7,7 @@ may write: each is as it was when it was read.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from coaching_service.core import audit
 from coaching_service.core.database import files
@@ -43,27 +43,14 @@ _HISTORY_FIELDS = ("_id", "at", "actor", "via", "operation", "summary", "custome
 _PAGE = 50
 
 
-async def export_archive(ctx: Context) -> Download:
-    """Return the export of the caller's company as a ZIP archive, and record that it was made."""
-    return await _export(ctx, "archive", "company", _zip)
+async def export(ctx: Context, kind: Literal["archive", "workouts", "customers"]) -> Download:
+    """Return an export of the caller's company, and record that it was made.
 
-
-async def export_workouts(ctx: Context) -> Download:
-    """Return the logged sets of all clients as CSV, one row for each, and record that it was made."""
-    return await _export(ctx, "workouts", "workouts", _workout_rows.iterate)
-
-
-async def export_customers(ctx: Context) -> Download:
-    """Return all clients as CSV, one row for each, and record that it was made."""
-    return await _export(ctx, "customers", "clients", _customer_rows.iterate)
-
-
-async def _export(
-    ctx: Context, kind: str, name: str, iterate: Callable[[Context], AsyncGenerator[bytes, None]]
-) -> Download:
+    A ZIP archive of everything, or as CSV a row for each logged set, or for each client.
+    """
+    name, ending, content_type, iterate = _KINDS[kind]
     company = await account.get(ctx)
     await audit.record(ctx, "company.exported", kind=kind)
-    ending, content_type = ("zip", "application/zip") if kind == "archive" else ("csv", "text/csv; charset=utf-8")
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
         return iterate(ctx)
@@ -156,3 +143,12 @@ async def _history(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
             yield {name: value for name, value in change.items() if name in _HISTORY_FIELDS}
         if (after := page["nextCursor"]) is None:
             return
+
+
+_CSV = "text/csv; charset=utf-8"
+# By the kind of an export: the name of its file, its ending and content type, and what yields it.
+_KINDS: Mapping[str, tuple[str, str, str, Callable[[Context], AsyncGenerator[bytes, None]]]] = {
+    "archive": ("company", "zip", "application/zip", _zip),
+    "workouts": ("workouts", "csv", _CSV, _workout_rows.iterate),
+    "customers": ("clients", "csv", _CSV, _customer_rows.iterate),
+}

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypedDict, cast
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast
 
 from marshmallow import ValidationError, post_load
 
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.query import FormBoolean
-from coaching_service.core.validation import Input
+from coaching_service.core.validation import Choice, Input
 from coaching_service.integrations.history_files.columns import FIELDS
 from coaching_service.integrations.history_files.rosters import COLUMNS, JOINED
-from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
+from coaching_service.integrations.history_import.models import NO_ANSWERS, OWN_FORMATS, ImportAnswers
 from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.people.customers.models import OnConflict
 
@@ -82,3 +82,19 @@ def find_wrong_columns(columns: Mapping[str, str]) -> str | None:
 
 
 IMPORT_FIELDS = input_of(_ImportFields, AnswersTogether)
+
+
+class OwnImportOptions(DryRunField):
+    """How a file of the own history is imported."""
+
+    answers: ImportAnswers
+
+
+class _OwnFormat(AnswersTogether):
+    format = Choice(
+        *OWN_FORMATS, load_default=None, metadata={"description": "What the file is. Default: as its headings say."}
+    )
+
+
+_Answers: TypeAlias = Part[ImportAnswers, Literal["loadUnit", "distanceUnit", "dateOrder", "names", "columns"]]
+OWN_IMPORT_FIELDS = input_of(_Answers, _OwnFormat, input_of(DryRunField))

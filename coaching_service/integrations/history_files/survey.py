@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import IO
 
@@ -73,28 +73,7 @@ def survey(file: IO[bytes], answers: Answers) -> Survey:
     if reading.orders is not None and answers.date_order is None and len(reading.orders) == 1:
         [order] = reading.orders
         found, reading = _read(file, replace(answers, date_order=order))
-    if reading.missing is not None:
-        found.questions += reading.missing.questions
-    if reading.has_unknown_dates:
-        found.questions.append(
-            {
-                "code": "DATE_ORDER",
-                "message": f"Is {reading.example_date} day and month, or month and day?",
-                "options": ["dmy", "mdy"],
-            }
-        )
-    if reading.has_unknown_loads:
-        found.questions.append(
-            {"code": "LOAD_UNIT", "message": "In which unit are the loads of this file?", "options": ["kg", "lb"]}
-        )
-    if reading.has_unknown_distances:
-        found.questions.append(
-            {
-                "code": "DISTANCE_UNIT",
-                "message": "In which unit are the distances of this file?",
-                "options": ["km", "mi", "m", "yd"],
-            }
-        )
+    found.questions += reading.questions()
     return found
 
 
@@ -117,6 +96,20 @@ class _Reading:
                 self.has_unknown_dates, self.example_date = True, self.example_date or row.date_text
         sets = (*row.sets, *row.open_sets)
         self.has_unknown_loads |= any(each.load is not None and each.load_unit is None for each in sets)
+
+    def questions(self) -> Iterator[Question]:
+        """Yield what the rows leave open."""
+        if self.missing is not None:
+            yield from self.missing.questions
+        if self.has_unknown_dates:
+            message = f"Is {self.example_date} day and month, or month and day?"
+            yield {"code": "DATE_ORDER", "message": message, "options": ["dmy", "mdy"]}
+        if self.has_unknown_loads:
+            message = "In which unit are the loads of this file?"
+            yield {"code": "LOAD_UNIT", "message": message, "options": ["kg", "lb"]}
+        if self.has_unknown_distances:
+            message = "In which unit are the distances of this file?"
+            yield {"code": "DISTANCE_UNIT", "message": message, "options": ["km", "mi", "m", "yd"]}
 
 
 def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -273,13 +273,6 @@ def _clock_of(found: re.Match[str]) -> str | None:
 
 @cache
 def _months() -> dict[str, int]:
-    return dict(_month_names())
-
-
-def _month_names() -> Iterator[tuple[str, int]]:
-    for language in LANGUAGES:
-        for width in ("wide", "abbreviated"):
-            for context in ("format", "stand-alone"):
-                for number, name in get_month_names(width, context, language).items():
-                    yield normalize(name).strip("."), number
-    yield "sept", 9
+    forms = itertools.product(("wide", "abbreviated"), ("format", "stand-alone"), LANGUAGES)
+    names = {normalize(name).strip("."): n for form in forms for n, name in get_month_names(*form).items()}
+    return {**names, "sept": 9}

@@ -29,6 +29,7 @@ from coaching_service.integrations.background_jobs.models import (
 )
 from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.people.account import service as account
+from coaching_service.people.account.events import LoadUnitChanged
 from coaching_service.people.account.load_units import Conversion, convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import load_conversion as records
@@ -204,3 +205,19 @@ _TARGETS = (
     _Target(programs.list_ids_after, _convert_program),
     _Target(templates.list_ids_after, _convert_template),
 )
+
+
+async def require_no_loads(ctx: Context, _: LoadUnitChanged) -> None:
+    """Raise Conflict if any load is stored, in the transaction that changes the unit.
+
+    What is still stored of clients that have been deleted does not count: it is being erased.
+    """
+    if await templates.has_loads(ctx):
+        raise account.load_unit_locked()
+    deleted: list[ObjectId] = []
+    for find_with_load in (workouts.find_with_load, records.find_with_load, training_maxes.find_with_load):
+        while (owner := await find_with_load(ctx, deleted)) is not None:
+            (customer_id,) = owner
+            if customer_id is None or customer_id in await customers.find_references(ctx, [customer_id]):
+                raise account.load_unit_locked()
+            deleted.append(customer_id)

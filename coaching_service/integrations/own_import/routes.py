@@ -10,8 +10,8 @@ from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
 from coaching_service.integrations.background_jobs import models
+from coaching_service.integrations.company_import.schemas import OWN_IMPORT_FIELDS, OwnImportOptions
 from coaching_service.integrations.own_import import service
-from coaching_service.integrations.own_import.schemas import OWN_IMPORT_FIELDS, OwnImportOptions
 
 routes = Routes(
     "/customer",

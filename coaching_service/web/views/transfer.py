@@ -85,19 +85,19 @@ async def transfer_page(ctx: Context) -> dict[str, Any]:
 @pages.get("/company.zip", access=owner_session(), template="", request_class="bulk")
 async def export_company(ctx: Context) -> Download:
     """Download everything."""
-    return await company_export.export_archive(ctx)
+    return await company_export.export(ctx, "archive")
 
 
 @pages.get("/workouts.csv", access=owner_session(), template="", request_class="bulk")
 async def export_workouts(ctx: Context) -> Download:
     """Download the logged sets of all clients."""
-    return await company_export.export_workouts(ctx)
+    return await company_export.export(ctx, "workouts")
 
 
 @pages.get("/clients.csv", access=owner_session(), template="", request_class="bulk")
 async def export_customers(ctx: Context) -> Download:
     """Download all clients, archived ones too."""
-    return await company_export.export_customers(ctx)
+    return await company_export.export(ctx, "customers")
 
 
 @pages.post(
