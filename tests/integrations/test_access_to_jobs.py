@@ -19,7 +19,7 @@ from coaching_service.settings import Settings
 from tests.integrations import test_own_import
 from tests.lifecycle.test_bulk_jobs import ASYNC
 from tests.support.client import MONDAY, CoachClient
-from tests.support.fail_points import fail_point
+from tests.support.fail_points import no_job_begins
 from tests.support.imported_history import SETS, workouts
 from tests.support.jobs import ended_job, finished
 from tests.support.training import employee_key, metric_set
@@ -150,10 +150,7 @@ async def test_an_undo_that_may_no_longer_go_on_makes_room(coach: CoachClient, s
     eli, eli_id = await employee(coach, "customers.view", "customers.edit")
     await assign(coach, ana, eli_id)
     job = await import_file(eli, SETS, name="sets.csv", customerId=ana["_id"])
-    db = coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    async with no_job_begins(coach, settings):
         begun = (await eli.post(f"/coach/jobs/{job['_id']}/undo")).ok(202)
         if lost == "the client":
             await assign(coach, ana, None)

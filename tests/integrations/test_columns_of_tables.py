@@ -12,7 +12,7 @@ from coaching_service.integrations.history_files.set_rows import Answers, SetRow
 from coaching_service.integrations.history_files.survey import Survey, survey
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
-from tests.support.transfer import import_file, send
+from tests.support.transfer import import_file, pick, send
 
 
 def sets(text: str) -> list[SetRow]:
@@ -78,7 +78,7 @@ async def test_the_sets_of_two_clients_are_not_stored_under_the_first(coach: Coa
     sheet = f"{heading},Date,Exercise,Reps\n{first},2025-01-06,Push-Up,10\n{second},2025-01-06,Push-Up,11\n".encode()
 
     job = await import_file(coach, sheet, name="sets.csv", customerId=ana["_id"])
-    assert [(each["line"], each["code"]) for each in job["errors"]] == [(3, "OTHER_CLIENT")]
+    assert pick(job["errors"], "line", "code") == [(3, "OTHER_CLIENT")]
     [block] = await workouts(coach, ana)
     assert [each["reps"] for each in block["items"][0]["customerSets"]] == [10]
 
@@ -193,7 +193,7 @@ def test_a_start_and_an_end_are_the_duration_of_a_session() -> None:
 def test_columns_that_are_not_read_are_reported_once() -> None:
     text = "Date,Exercise,Reps,Mood,Equipment,Kettlebell color\n2026-06-01,Squat,5,good,,red\n2026-06-02,Squat,5,,,\n"
     found = surveyed(text)
-    assert [(each["line"], each["field"], each["code"]) for each in found.problems] == [
+    assert pick(found.problems, "line", "field", "code") == [
         (1, "Mood", "UNKNOWN_COLUMN"),
         (1, "Equipment", "UNKNOWN_COLUMN"),
         (1, "Kettlebell color", "UNKNOWN_COLUMN"),
@@ -207,7 +207,7 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
     sheet = b"Date,Exercise,Reps,Weight (kg),Weight (kg),Reps\n2025-01-06,Squat,5,100,90,\n2025-01-06,Squat,,100,,6\n"
     job = await import_file(coach, sheet, name="sets.csv", customerId=ana["_id"])
     assert job["result"]["imported"] == 2
-    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
+    assert pick(job["errors"], "line", "field", "code") == [
         (1, "Weight (kg)", "REPEATED_COLUMN"),
         (1, "Reps", "REPEATED_COLUMN"),
     ]

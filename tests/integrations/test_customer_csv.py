@@ -10,7 +10,7 @@ import pytest
 from coaching_service.integrations.history_files import rosters
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
-from tests.support.transfer import import_file, make_zip
+from tests.support.transfer import import_file, make_zip, pick
 
 SHEET = """First name,Last name,E-mail,Phone,Birthday,Time zone,Tags,Shoe size
 Ana,Ruiz,ana@example.com,+34 600 000 000,1990-05-01,Europe/Madrid,Online; Morning,38
@@ -30,7 +30,7 @@ def counts(job: dict[str, Any]) -> tuple[int, int, int, int]:
 
 
 def problems(job: dict[str, Any]) -> list[tuple[str, str | None]]:
-    return [(error["entry"], error["field"]) for error in job["errors"]]
+    return pick(job["errors"], "entry", "field")
 
 
 async def import_csv(coach: CoachClient, text: str | bytes, *, dry_run: bool = False) -> dict[str, Any]:
@@ -54,7 +54,7 @@ async def test_a_dry_run_previews_the_problems_of_each_line(coach: CoachClient) 
         "questions": [],
         "names": [],
     }
-    assert [(each["entry"], each["field"], each["code"]) for each in preview["errors"]] == [
+    assert pick(preview["errors"], "entry", "field", "code") == [
         ("line 1", "Shoe size", "UNKNOWN_COLUMN"),
         ("line 4", "name", "EMPTY"),
         ("line 5", "birthday", "VALUE_LEFT_OUT"),
@@ -176,7 +176,7 @@ async def test_known_clients_are_updated_with_the_filled_cells(coach: CoachClien
     job = await import_file(coach, sheet.encode(), name="c.csv", onConflict="update")
 
     assert counts(job) == (3, 2, 1, 1)
-    assert [(error["entry"], error["code"]) for error in job["errors"]] == [("line 4", "ALREADY_EXISTS")]
+    assert pick(job["errors"], "entry", "code") == [("line 4", "ALREADY_EXISTS")]
     changed = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
     assert (changed["surname"], changed["phone"]) == ("Flores", "+34 600")
     assert (await coach.customers())["totalDocs"] == 3
@@ -186,7 +186,7 @@ async def test_problems_have_a_code(coach: CoachClient) -> None:
     await coach.create_customer("Ana", externalId="crm-1")
     sheet = "name,externalId,shoe size,email\nBo,crm-1,,\nBo,crm-2,,no address\nCy,crm-3,,\nDi,crm-3,,\nEli,,,,,\n"
     job = await import_csv(coach, sheet)
-    assert [(error["entry"], error["field"], error["code"]) for error in job["errors"]] == [
+    assert pick(job["errors"], "entry", "field", "code") == [
         ("line 1", "shoe size", "UNKNOWN_COLUMN"),
         ("line 2", "externalId", "EXTERNAL_ID_TAKEN"),
         ("line 3", "email", "VALUE_LEFT_OUT"),
@@ -227,4 +227,4 @@ async def test_updating_is_only_for_csv_files(coach: CoachClient) -> None:
     form = aiohttp.FormData({"onConflict": "update"}, default_to_multipart=True)
     form.add_field("file", make_zip({"header.json": b"{}"}), filename="export.zip")
     refused = (await coach.send("POST", "/coach/import", data=form)).refused(400)
-    assert [(each["field"], each["code"]) for each in refused["errors"]] == [("onConflict", "NOT_SUPPORTED")]
+    assert pick(refused["errors"], "field", "code") == [("onConflict", "NOT_SUPPORTED")]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Mapping
 
 import aiohttp
-import openpyxl
 import pytest
 
 from coaching_service.integrations.history_files.rosters import read_roster
@@ -16,6 +14,7 @@ from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from tests.support.client import CoachClient
 from tests.support.transfer import import_file
+from tests.support.workbooks import with_parts, workbook
 
 SHEET, STYLES = "xl/worksheets/sheet1.xml", "xl/styles.xml"
 ROWS: list[list[str | int]] = [
@@ -36,24 +35,17 @@ DAMAGE: Mapping[str, tuple[str, bytes, bytes]] = {
 
 def damaged(kind: str) -> bytes:
     """A workbook with a damaged part."""
-    return workbook(*DAMAGE[kind])
+    return changed_workbook(*DAMAGE[kind])
 
 
-def workbook(part: str, before: bytes, after: bytes) -> bytes:
+def changed_workbook(part: str, before: bytes, after: bytes) -> bytes:
     """A workbook with another text in one of its parts."""
-    book, stored, out = openpyxl.Workbook(), io.BytesIO(), io.BytesIO()
-    for row in ROWS:
-        assert book.active is not None
-        book.active.append(row)
-    book.save(stored)
-    with zipfile.ZipFile(stored) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == part:
-                assert before in content
-                content = content.replace(before, after, 1)
-            target.writestr(name, content)
-    return out.getvalue()
+
+    def change(name: str, content: bytes) -> bytes:
+        assert name != part or before in content
+        return content.replace(before, after, 1) if name == part else content
+
+    return with_parts(workbook(*ROWS), change)
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
@@ -75,7 +67,7 @@ def test_sets_and_clients_of_a_damaged_workbook_are_unreadable(kind: str) -> Non
 
 
 def test_a_workbook_that_states_a_smaller_size_is_read_as_a_whole() -> None:
-    content = workbook(SHEET, b'<dimension ref="A1:H3"/>', b'<dimension ref="A1:A2"/>')
+    content = changed_workbook(SHEET, b'<dimension ref="A1:H3"/>', b'<dimension ref="A1:A2"/>')
     found = survey(io.BytesIO(content), Answers(columns={"Day": ""}))
     assert (found.rows, found.reported) == (2, 0)
 

@@ -29,11 +29,11 @@ from tests.core.test_uploads import stored
 from tests.integrations.test_own_import import TABLE
 from tests.integrations.test_own_import import send as send_own
 from tests.support.client import CoachClient
-from tests.support.fail_points import fail_point
+from tests.support.fail_points import no_job_begins
 from tests.support.imported_history import workouts
 from tests.support.jobs import ended_job
 from tests.support.service_process import until
-from tests.support.transfer import import_file, run, send, undo
+from tests.support.transfer import import_file, pick, run, send, undo
 
 ROWS = b"""Client,Date,Exercise,Reps
 Ana,2025-01-06,Push-Up,10
@@ -97,7 +97,7 @@ async def test_rows_of_an_erased_client_are_reported(
     job = await ended_job(coach, (await send(coach, ROWS, name="sets.csv")).ok(202)["_id"], partial(run, coach))
 
     gone = [4] if moment == "after a batch" else [3, 4]
-    assert (job["status"], [(each["line"], each["code"]) for each in job["errors"]]) == (
+    assert (job["status"], pick(job["errors"], "line", "code")) == (
         "done",
         [(line, "CLIENT_GONE") for line in gone],
     )
@@ -136,10 +136,7 @@ async def test_a_queued_undo_ends_without_its_import(
 ) -> None:
     sheet = b"Client,Date,Exercise,Reps\nAna,2025-01-06,Zorking,10\n"
     job = await import_file(coach, sheet, name="sets.csv")
-    db = coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    async with no_job_begins(coach, settings):
         queued = (await coach.post(f"/coach/jobs/{job['_id']}/undo")).ok(202)
         await erase(coach, ana)
     (await coach.get(f"/coach/jobs/{job['_id']}")).refused(404)
@@ -168,11 +165,8 @@ async def test_an_import_that_asks_about_an_erased_client_is_deleted(coach: Coac
 async def test_the_import_of_an_erased_client_is_deleted_with_its_file(
     coach: CoachClient, ana: dict[str, Any], settings: Settings, *, is_own: bool
 ) -> None:
-    db = coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
     client = await coach.as_client(ana)
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    async with no_job_begins(coach, settings):
         sent = await (send_own(client, TABLE) if is_own else send(coach, TABLE, name="a.csv", customerId=ana["_id"]))
         job = sent.ok(202)
         await erase(coach, ana)
@@ -184,10 +178,7 @@ async def test_the_import_of_an_erased_client_is_deleted_with_its_file(
 async def test_an_answer_with_a_client_who_is_erased_before_the_import_begins_is_forgotten(
     coach: CoachClient, bo: dict[str, Any], settings: Settings
 ) -> None:
-    db = coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    async with no_job_begins(coach, settings):
         sent = await send(coach, ROWS, name="a.csv", customers=f'{{"Ana": "skip", "Bo": "{bo["_id"]}"}}')
         await erase(coach, bo)
     assert (await ended_job(coach, sent.ok(202)["_id"], partial(run, coach)))["status"] == "failed"

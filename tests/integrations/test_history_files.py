@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from datetime import date, datetime
 
-import openpyxl
 import pytest
 
 from coaching_service.integrations.history_files import set_files, tables, values
@@ -16,6 +15,7 @@ from coaching_service.integrations.history_files.set_rows import Answers, FileRo
 from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import InvalidValue, Moment, UnknownOrder
+from tests.support.workbooks import workbook
 
 HEVY = (
     '"title","start_time","end_time","description","exercise_title","superset_id","exercise_notes","set_index",'
@@ -49,16 +49,6 @@ def sessions(text: str | bytes) -> list[Session]:
 
 def problems(text: str | bytes) -> list[tuple[int, str | None, str]]:
     return [(each["line"], each["field"], each["code"]) for row in read(text) for each in row.problems]
-
-
-def workbook(*rows: tuple[object, ...]) -> bytes:
-    book, out = openpyxl.Workbook(), io.BytesIO()
-    sheet = book.create_sheet(index=0)
-    for row, cells in enumerate(rows, start=1):
-        for column, value in enumerate(cells, start=1):
-            sheet.cell(row, column).value = value
-    book.save(out)
-    return out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -338,15 +328,12 @@ def test_too_many_rows_are_refused() -> None:
 
 def test_rows_of_all_sheets_count_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "MAX_ROWS", 3)
-    book, out = openpyxl.Workbook(), io.BytesIO()
-    for sheet in (book.worksheets[0], book.create_sheet()):
-        for row in (("Date", "Exercise", "Reps"), ("2026-01-01", "Squat", 8), ("2026-01-01", "Squat", 7)):
-            sheet.append(row)
-    book.save(out)
+    rows = (("Date", "Exercise", "Reps"), ("2026-01-01", "Squat", 8), ("2026-01-01", "Squat", 7))
+    content = workbook(First=rows, Second=rows)
     with pytest.raises(UnreadableTable, match="more than 3 rows"):
-        read(out.getvalue())
+        read(content)
     monkeypatch.setattr(tables, "MAX_ROWS", 4)
-    assert [row.sets[0].reps for row in read(out.getvalue())] == [8, 7, 8, 7]
+    assert [row.sets[0].reps for row in read(content)] == [8, 7, 8, 7]
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from tests.conftest import NewCompany
 from tests.core.test_phone_pictures import PHONE_PICTURES
 from tests.core.test_uploads import add, picture, stored
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.fail_points import fail_point
+from tests.support.fail_points import no_job_begins
 from tests.support.service_process import until
 from tests.support.training import Json, employee_key
 from tests.support.transfer import Entries, export, import_file, make_zip, run, send
@@ -84,10 +84,8 @@ async def test_cancelled_import_ends_with_what_it_has_stored(
 
 
 async def test_import_that_waits_is_cancelled_before_it_begins(coach: CoachClient, settings: Settings) -> None:
-    key, db = {"Idempotency-Key": "cancel-once"}, coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    key = {"Idempotency-Key": "cancel-once"}
+    async with no_job_begins(coach, settings):
         job = (await send(coach, b"name\nAna\n", name="clients.csv")).ok(202)
         (await send(coach, b"name\nAna\n", name="clients.csv")).refused(409, "not finished")
         first, second = [await coach.send("POST", f"/coach/jobs/{job['_id']}/cancel", headers=key) for _ in range(2)]

@@ -8,7 +8,6 @@ from datetime import date, datetime, time
 from typing import Any
 
 import aiohttp
-import openpyxl
 import pytest
 
 from coaching_service.integrations.history_files.programs import ProgramSheet, read_program, write_table
@@ -16,6 +15,8 @@ from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.training.set_text.planned import write_planned
 from tests.support.client import UNKNOWN, CoachClient, Reply
 from tests.support.training import Json, employee_key
+from tests.support.transfer import pick
+from tests.support.workbooks import workbook
 
 PLAN = """Strength block
 Week,Day,Exercise,Sets,Reps,Load,%,RPE,RIR,Rest,Tempo,Superset,Notes
@@ -33,16 +34,8 @@ def read(text: str, unit: str = "kg") -> ProgramSheet:
     return read_program(io.BytesIO(text.encode()), unit)
 
 
-def read_workbook(*sheets: tuple[str, list[list[Any]]]) -> ProgramSheet:
-    workbook = openpyxl.Workbook()
-    workbook.remove(workbook.worksheets[0])
-    for name, rows in sheets:
-        sheet = workbook.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    file = io.BytesIO()
-    workbook.save(file)
-    return read_program(file, "kg")
+def read_workbook(**sheets: list[list[Any]]) -> ProgramSheet:
+    return read_program(io.BytesIO(workbook(**sheets)), "kg")
 
 
 def texts(sheet: ProgramSheet, unit: str = "kg") -> list[tuple[int, str, list[str]]]:
@@ -107,7 +100,7 @@ def test_each_sheet_of_a_workbook_is_a_week() -> None:
         ["Day", "Exercise", "Sets", "Reps", "Load (lbs)"],
         ["Day 1 - Push", "Bench press", 3, 8.0, 100],
     ]
-    sheet = read_workbook(("Week 1", rows), ("Read me", [["Hello"]]), ("Week 3", rows))
+    sheet = read_workbook(**{"Week 1": rows, "Read me": [["Hello"]], "Week 3": rows})
     assert texts(sheet) == [
         (1, "Push", ["Bench press: 3x8 @45.36kg"]),
         (15, "Push", ["Bench press: 3x8 @45.36kg"]),
@@ -116,7 +109,7 @@ def test_each_sheet_of_a_workbook_is_a_week() -> None:
 
 def test_sheets_without_days_are_days() -> None:
     rows: list[list[Any]] = [["Exercise", "Sets", "Reps"], ["Squat", 3, 5]]
-    assert texts(read_workbook(("Push", rows), ("Pull", rows))) == [
+    assert texts(read_workbook(Push=rows, Pull=rows)) == [
         (1, "Push", ["Squat: 3x5"]),
         (2, "Pull", ["Squat: 3x5"]),
     ]
@@ -129,7 +122,7 @@ def test_what_spreadsheets_make_of_repetitions_percentages_and_times() -> None:
         ["Squat", 3, date(2026, 8, 10), 0.7, time(1, 30), 3110],
         ["Squat", 3, date(2026, 10, 8), 72.5, 2, "3-1-1-0"],
     ]
-    assert texts(read_workbook(("Plan", rows)))[0][2] == [
+    assert texts(read_workbook(Plan=rows))[0][2] == [
         "Squat: 3x8-10 @70% rest 90s tempo 3110",
         "Squat: 3x8-10 @72.5% rest 120s tempo 3-1-1-0",
     ]
@@ -137,10 +130,10 @@ def test_what_spreadsheets_make_of_repetitions_percentages_and_times() -> None:
 
 def test_a_tempo_that_a_spreadsheet_has_made_a_date_is_reported() -> None:
     headings = ["Exercise", "Sets", "Reps", "Tempo"]
-    cell = read_workbook(("Plan", [headings, ["Squat", 3, 5, datetime(2001, 3, 1)]]))  # noqa: DTZ001 - as in a cell
+    cell = read_workbook(Plan=[headings, ["Squat", 3, 5, datetime(2001, 3, 1)]])  # noqa: DTZ001 - as in a cell
     for sheet in (cell, read("Exercise,Sets,Reps,Tempo\nSquat,3,5,01/03/2001\n")):
         assert texts(sheet)[0][2] == ["Squat: 3x5"]
-        assert [(each["field"], each["code"]) for each in sheet.problems] == [("tempo", "VALUE_LEFT_OUT")]
+        assert pick(sheet.problems, "field", "code") == [("tempo", "VALUE_LEFT_OUT")]
 
 
 def test_dates_of_days_are_names_and_dates_of_weeks_are_reported() -> None:
@@ -152,18 +145,18 @@ def test_dates_of_days_are_names_and_dates_of_weeks_are_reported() -> None:
         [datetime(2026, 1, 5), "Squat", 5],  # noqa: DTZ001 - as in a cell
         [date(2026, 1, 7), "Row", 5],
     ]
-    assert [(day.day, day.name) for day in read_workbook(("Plan", rows)).days] == [(1, "2026-01-05"), (2, "2026-01-07")]
-    assert [day.day for day in read_workbook(("2026-01-05", [["Exercise", "Reps"], ["Squat", 5]])).days] == [1]
+    assert [(day.day, day.name) for day in read_workbook(Plan=rows).days] == [(1, "2026-01-05"), (2, "2026-01-07")]
+    assert [day.day for day in read_workbook(**{"2026-01-05": [["Exercise", "Reps"], ["Squat", 5]]}).days] == [1]
     sheet = read("Week,Day,Exercise,Reps\n05/01/2026,1,Squat,5\n12/01/2026,2,Row,5\n")
     assert [day.day for day in sheet.days] == [1, 2]
-    assert [(each["field"], each["code"]) for each in sheet.problems] == [("week", "VALUE_LEFT_OUT")] * 2
+    assert pick(sheet.problems, "field", "code") == [("week", "VALUE_LEFT_OUT")] * 2
 
 
 @pytest.mark.parametrize("weeks", ["1-4", "Week 1 to 4", "Semanas 1 a 4", "1, 2"])
 def test_a_row_for_several_weeks_is_reported(weeks: str) -> None:
     sheet = read(f'Week,Day,Exercise,Reps\n"{weeks}",1,Squat,5\n5,1,Squat,4\n')
     assert [day.day for day in sheet.days] == [1, 29]
-    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [(2, "week", "VALUE_LEFT_OUT")]
+    assert pick(sheet.problems, "line", "field", "code") == [(2, "week", "VALUE_LEFT_OUT")]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +191,7 @@ def test_cells_that_cannot_be_read_become_instructions() -> None:
     squat, row = sheet.days[0].exercises
     assert (write_planned(squat.sets, "kg"), squat.notes) == ("3x8", ["Load: moderate", "Rpe: hard"])
     assert (write_planned(row.sets, "kg"), row.notes) == ("1x? @60kg", ["Sets: many", "Reps: many"])
-    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [
+    assert pick(sheet.problems, "line", "field", "code") == [
         (2, "week", "VALUE_LEFT_OUT"),
         (2, "load", "VALUE_LEFT_OUT"),
         (2, "rpe", "VALUE_LEFT_OUT"),
@@ -265,7 +258,7 @@ async def test_a_sheet_becomes_a_program_in_one_change(coach: CoachClient) -> No
     content = PLAN.replace("Leg curl", "Leo's ham curl XL")
     preview = (await send(coach, content, dryRun="true")).ok(200)
     assert (preview["_id"], preview["name"], preview["numberOfDaysWithWorkouts"]) == (None, "Winter block", 3)
-    assert [(each["name"], each["sets"], each["answer"]) for each in preview["names"]] == [
+    assert pick(preview["names"], "name", "sets", "answer") == [
         ("Back squat", 2, None),
         ("Calf raise", 1, None),
         ("Deadlift", 1, None),
@@ -314,7 +307,7 @@ async def test_answers_and_units_of_a_program(coach: CoachClient) -> None:
 async def test_a_program_that_cannot_be_imported(coach: CoachClient) -> None:
     plan = "Exercise,Sets,Reps\nRow,3,8\n"
     refused = (await send(coach, "Name\nRow\n")).refused(400, "no column with exercises; it has: Name")
-    assert [(each["field"], each["code"]) for each in refused["errors"]] == [("file", "INVALID_FILE")]
+    assert pick(refused["errors"], "field", "code") == [("file", "INVALID_FILE")]
     (await send(coach, plan, names="[1]")).refused(400, "names must be a JSON object of strings")
     (await send(coach, plan, names='{"Row": "perhaps"}')).refused(400, "names Row: must be the identifier")
     (await send(coach, plan, names=f'{{"Row": "{UNKNOWN}"}}')).refused(404)
@@ -337,11 +330,8 @@ def test_days_that_no_program_has_are_problems() -> None:
     """With their rows, also where the cell of the day is empty; the day after them is read."""
     sheet = read("Day,Exercise,Sets,Reps\n99999,Squat,3,5\n,Row,3,5\nDay 3661,Dip,3,5\n3660,Press,3,5\n")
     assert [(day.day, [each.name for each in day.exercises]) for day in sheet.days] == [(3660, ["Press"])]
-    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [
-        (2, "day", "OUT_OF_RANGE"),
-        (4, "day", "OUT_OF_RANGE"),
-    ]
-    assert [day.day for day in read_workbook(("99999", [["Exercise", "Reps"], ["Squat", 5]])).days] == [1]
+    assert pick(sheet.problems, "line", "field", "code") == [(2, "day", "OUT_OF_RANGE"), (4, "day", "OUT_OF_RANGE")]
+    assert [day.day for day in read_workbook(**{"99999": [["Exercise", "Reps"], ["Squat", 5]]}).days] == [1]
 
 
 @pytest.mark.parametrize(
@@ -368,7 +358,7 @@ def test_what_two_cells_of_a_row_say_differently_and_made_dates_are_reported(
     row = {"Sets": "3", "Reps": "5", "Load": "", "%": "", "RPE": ""} | cells
     sheet = read(f"Exercise;{';'.join(row)}\nSquat;{';'.join(row.values())}\n")
     assert texts(sheet)[0][2] == [sets]
-    assert [(each["field"], each["code"]) for each in sheet.problems] == [(name, "VALUE_LEFT_OUT") for name in problems]
+    assert pick(sheet.problems, "field", "code") == [(name, "VALUE_LEFT_OUT") for name in problems]
     assert len(sheet.days[0].exercises[0].notes) == len(problems)
 
 

@@ -18,7 +18,7 @@ from tests.integrations.test_damaged_workbooks import damaged
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.service_process import until
-from tests.support.transfer import import_file, run, send
+from tests.support.transfer import import_file, pick, run, send
 
 HEADINGS = "Date,Exercise,Reps,Weight (kg)\n"
 NOTHING: dict[str, Any] = {
@@ -142,7 +142,7 @@ async def test_an_import_with_open_questions_has_imported_nothing(coach: CoachCl
     result = job["result"]
     assert (job["status"], result["rows"], result["imported"], result["reported"]) == ("failed", 2, 0, 2)
     assert result["created"] == NOTHING["created"]
-    assert [(each["line"], each["code"]) for each in job["errors"]] == [(None, "QUESTIONS_OPEN")]
+    assert pick(job["errors"], "line", "code") == [(None, "QUESTIONS_OPEN")]
     dry = (await import_file(coach, content, name="sets.csv", dry_run=True, customerId=ana["_id"]))["result"]
     assert (dry["rows"], dry["imported"], dry["reported"], dry["created"]["exercises"]) == (2, 2, 0, 1)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
-from collections.abc import Sequence
 from datetime import date
 
 import openpyxl
@@ -20,36 +18,24 @@ from coaching_service.integrations.history_files.survey import Survey, survey
 from coaching_service.training.set_text.planned import write_planned
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
-from tests.support.transfer import import_file
+from tests.support.transfer import import_file, pick
+from tests.support.workbooks import with_parts, workbook
 
 SETS = ("Date", "Client", "Exercise", "Reps", "Weight (kg)")
 DAY = date(2026, 6, 1)
 
 
-def workbook(**sheets: Sequence[tuple[object, ...]]) -> bytes:
-    """A workbook with these sheets."""
-    book, out = openpyxl.Workbook(), io.BytesIO()
-    assert book.active is not None
-    book.remove(book.active)
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in rows:
-            sheet.append(row)
-    book.save(out)
-    return out.getvalue()
-
-
 def with_results(content: bytes, stored: bytes) -> bytes:
     """A workbook in which the cells of formulas have another content than an empty result."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in source.namelist():
-            part = source.read(name)
-            if name.startswith("xl/worksheets/"):
-                part, count = re.subn(rb"<c (r=\"\w+\")><f>([^<]*)</f><v ?/?>(</v>)?</c>", stored, part)
-                assert count
-            target.writestr(name, part)
-    return out.getvalue()
+
+    def change(name: str, part: bytes) -> bytes:
+        if not name.startswith("xl/worksheets/"):
+            return part
+        part, count = re.subn(rb"<c (r=\"\w+\")><f>([^<]*)</f><v ?/?>(</v>)?</c>", stored, part)
+        assert count
+        return part
+
+    return with_parts(content, change)
 
 
 def read(content: bytes, answers: Answers | None = None) -> Survey:
@@ -59,7 +45,7 @@ def read(content: bytes, answers: Answers | None = None) -> Survey:
 
 def problems(found: Survey) -> list[tuple[int, str | None, str]]:
     """Where the problems of a file are."""
-    return [(each["line"], each["field"], each["code"]) for each in found.problems]
+    return pick(found.problems, "line", "field", "code")
 
 
 def test_formulas_without_results_are_reported() -> None:
@@ -129,7 +115,7 @@ def test_formulas_without_results_in_a_program() -> None:
         (3, ["Dip"]),
     ]
     assert [len(each.sets) for each in sheet.days[0].exercises] == [3, 3]
-    assert [(each["line"], each["field"], each["code"]) for each in sheet.problems] == [
+    assert pick(sheet.problems, "line", "field", "code") == [
         (2, "reps", "VALUE_LEFT_OUT"),
         (3, "exercise", "REQUIRED"),
         (4, "exercise", "REQUIRED"),
@@ -145,10 +131,7 @@ async def test_a_formula_without_a_result_is_a_problem_of_the_import(coach: Coac
     content = workbook(Log=[SETS, (DAY, None, "Squat", 5, "=2+3"), (DAY, '="B"&"o"', "Squat", 5, 100)])
     job = await import_file(coach, content, name="log.xlsx", customerId=ana["_id"])
     assert (job["result"]["rows"], job["result"]["imported"], job["result"]["reported"]) == (2, 1, 1)
-    assert [(each["line"], each["field"], each["code"]) for each in job["errors"]] == [
-        (2, "load", "VALUE_LEFT_OUT"),
-        (3, "customer", "REQUIRED"),
-    ]
+    assert pick(job["errors"], "line", "field", "code") == [(2, "load", "VALUE_LEFT_OUT"), (3, "customer", "REQUIRED")]
     assert len(await workouts(coach, ana)) == 1
 
 
@@ -166,7 +149,7 @@ def test_sheets_without_a_table_of_sets_are_left_out(cover: list[tuple[object, .
     for content in (workbook(Cover=cover, Log=log), workbook(Log=log, Cover=cover)):
         found = read(content, Answers(format=form))
         assert (found.format, found.rows, found.reported, found.questions) == ("sets", 1, 0, [])
-        assert [(each["entry"], each["code"]) for each in found.problems] == [("Cover", "UNKNOWN_SHEET")]
+        assert pick(found.problems, "entry", "code") == [("Cover", "UNKNOWN_SHEET")]
 
 
 def test_a_workbook_without_any_table_of_sets_is_refused() -> None:
@@ -196,10 +179,7 @@ def test_all_sheets_of_clients_with_the_same_columns_are_read() -> None:
         ("Active, line 3", "Ana", "1990-03-04"),
         ("Gone, line 2", "Bo", "1985-11-30"),
     ]
-    assert [(each["entry"], each["code"]) for each in roster.problems] == [
-        ("Cover", "UNKNOWN_SHEET"),
-        ("Prices", "UNKNOWN_SHEET"),
-    ]
+    assert pick(roster.problems, "entry", "code") == [("Cover", "UNKNOWN_SHEET"), ("Prices", "UNKNOWN_SHEET")]
 
 
 @pytest.mark.parametrize(("number", "form"), [(0.7, "0%"), (0.7, "0.00%"), (70, '0"%"')])
@@ -221,10 +201,7 @@ async def test_problems_name_the_sheet_if_there_are_several(coach: CoachClient) 
         name: [SETS, (DAY, "Ana", "Squat", 5, 100), (DAY, "Ana", "Squat", None, None)] for name in ("May", "June")
     }
     job = await import_file(coach, workbook(**months), name="log.xlsx", customerId=ana["_id"])
-    assert [(each["entry"], each["code"]) for each in job["errors"]] == [
-        ("May, line 3", "NOT_A_SET"),
-        ("June, line 3", "NOT_A_SET"),
-    ]
+    assert pick(job["errors"], "entry", "code") == [("May, line 3", "NOT_A_SET"), ("June, line 3", "NOT_A_SET")]
     again = await import_file(coach, workbook(**months), name="log.xlsx", customerId=ana["_id"])
     assert {each["entry"] for each in again["errors"] if each["code"] == "ALREADY_THERE"} == {
         "May, line 2",
@@ -232,7 +209,7 @@ async def test_problems_name_the_sheet_if_there_are_several(coach: CoachClient) 
     }
     clients = workbook(Active=[("Name", "ID"), ("Bo", 1)], Gone=[("Name", "ID"), ("Cy", 1)])
     job = await import_file(coach, clients, name="clients.xlsx")
-    assert [(each["entry"], each["code"], each["message"]) for each in job["errors"]] == [
+    assert pick(job["errors"], "entry", "code", "message") == [
         ("Gone, line 2", "DUPLICATE", "is the same as in Active, line 2")
     ]
     assert await coach.names() == ["Ana", "Bo"]
@@ -243,7 +220,7 @@ async def test_a_workbook_with_a_cover_is_imported(coach: CoachClient) -> None:
     content = workbook(Cover=[("My log",)], Log=[SETS, (DAY, "Ana", "Squat", 5, 100)])
     job = await import_file(coach, content, name="log.xlsx")
     assert (job["status"], job["result"]["imported"]) == ("done", 1)
-    assert [(each["entry"], each["code"]) for each in job["errors"]] == [("Cover", "UNKNOWN_SHEET")]
+    assert pick(job["errors"], "entry", "code") == [("Cover", "UNKNOWN_SHEET")]
     assert len(await workouts(coach, ana)) == 1
     clients = workbook(Cover=[("My clients",)], List=[("Name", "Email"), ("Bo", "bo@example.com")])
     job = await import_file(coach, clients, name="clients.xlsx")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from datetime import datetime
 from typing import Any
 
-import openpyxl
 import pytest
 
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.transfer import import_file, send
+from tests.support.workbooks import with_parts, workbook
 
 ROWS = "Date;Workout;Exercise;Reps;Weight (kg)\n06.01.2025;Día de piernas 🦵;Squat;5;102,5\n"
 
@@ -40,33 +38,17 @@ async def test_a_table_in_another_encoding(coach: CoachClient, content: bytes) -
 
 async def test_a_workbook_with_dates_as_numbers_and_formulas(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana")
-    book, out = openpyxl.Workbook(), io.BytesIO()
-    sheet = book.active
-    assert sheet is not None
-    sheet.append(["Training of Ana"])
-    sheet.append(["Date", "Exercise", "Reps", "Weight (kg)"])
-    sheet.append([datetime.fromisoformat("2025-01-06 18:30"), "Squat", 5, 100])
-    sheet.append([45664, "Squat", 5, 105])
-    sheet.append([datetime.fromisoformat("2025-01-10"), "Squat", "=2+3", 110])
-    book.save(out)
-    job = await import_file(coach, out.getvalue(), name="sets.xlsx", customerId=ana["_id"])
+    content = workbook(
+        ("Training of Ana",),
+        ("Date", "Exercise", "Reps", "Weight (kg)"),
+        (datetime.fromisoformat("2025-01-06 18:30"), "Squat", 5, 100),
+        (45664, "Squat", 5, 105),
+        (datetime.fromisoformat("2025-01-10"), "Squat", "=2+3", 110),
+    )
+    job = await import_file(coach, content, name="sets.xlsx", customerId=ana["_id"])
     stored = [(block["date"], block["startTime"]) for block in await workouts(coach, ana)]
     assert stored == [("2025-01-06", "18:30"), ("2025-01-07", None), ("2025-01-10", None)]
     assert (job["result"]["rows"], job["result"]["imported"]) == (3, 3)
-
-
-def workbook_with(entries: dict[str, bytes]) -> bytes:
-    """A workbook with other parts."""
-    book, out = openpyxl.Workbook(), io.BytesIO()
-    book.save(out)
-    changed = io.BytesIO()
-    with zipfile.ZipFile(out) as source, zipfile.ZipFile(changed, "w", zipfile.ZIP_DEFLATED) as target:
-        for name in source.namelist():
-            if name not in entries:
-                target.writestr(name, source.read(name))
-        for name, content in entries.items():
-            target.writestr(name, content)
-    return changed.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -86,7 +68,9 @@ async def test_a_workbook_beyond_the_limits_is_refused(
     coach: CoachClient, entries: dict[str, bytes], message: str
 ) -> None:
     ana = await coach.create_customer("Ana")
-    job = await import_file(coach, workbook_with(entries), name="sets.xlsx", customerId=ana["_id"])
+    job = await import_file(
+        coach, with_parts(workbook(), lambda _, part: part, **entries), name="sets.xlsx", customerId=ana["_id"]
+    )
     assert job["status"] == "failed"
     assert message in job["errors"][-1]["message"]
 

@@ -15,16 +15,16 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import
 from tests.support.client import CoachClient
-from tests.support.fail_points import fail_point
+from tests.support.fail_points import no_job_begins
 from tests.support.imported_history import SETS, events, rows_of_sets, workouts
 from tests.support.jobs import ended_job
 from tests.support.training import employee_key
-from tests.support.transfer import import_file, run, send, undo
+from tests.support.transfer import import_file, pick, run, send, undo
 
 
 def problems(job: dict[str, Any]) -> list[tuple[int | None, str]]:
     """The lines and codes of the problems of a job."""
-    return [(each["line"], each["code"]) for each in job["errors"]]
+    return pick(job["errors"], "line", "code")
 
 
 async def ways(coach: CoachClient) -> set[tuple[str, str]]:
@@ -56,10 +56,7 @@ async def test_the_import_of_a_coach_who_may_no_longer_fails(coach: CoachClient,
     ana = await coach.create_customer("Ana")
     helper = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
     [eli] = [each for each in await team.list_coaches(coach.ctx) if each["role"] != "OWNER"]
-    db = coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    async with no_job_begins(coach, settings):
         job = (await send(helper, SETS, name="sets.csv", customerId=ana["_id"])).ok(202)
         if lost == "the company":
             await team.delete_employee(coach.ctx, eli["_id"])
@@ -71,7 +68,7 @@ async def test_the_import_of_a_coach_who_may_no_longer_fails(coach: CoachClient,
     ended = await ended_job(coach, job["_id"], partial(run, coach))
     assert (ended["status"], problems(ended)) == ("failed", [(None, "REQUESTER_GONE")])
     assert await workouts(coach, ana) == []
-    assert await db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
+    assert await coach.ctx.db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 0
 
 
 @pytest.mark.parametrize("interface", ["apiKey", "session"])
@@ -153,7 +150,7 @@ async def test_new_exercises_need_their_permission(coach: CoachClient) -> None:
     checked = await import_file(helper, file, name="sets.csv", customerId=ana["_id"], dryRun="true")
     assert checked["result"]["created"] == {"customers": 0, "sessions": 1, "sets": 1, "exercises": 0}
     assert (checked["result"]["imported"], checked["result"]["reported"]) == (1, 1)
-    assert [(each["line"], each["field"], each["code"]) for each in checked["errors"]] == [
+    assert pick(checked["errors"], "line", "field", "code") == [
         (None, None, "PERMISSION_MISSING"),
         (3, "exercise", "PERMISSION_MISSING"),
     ]

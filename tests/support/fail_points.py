@@ -13,6 +13,8 @@ from typing import Any
 from motor.motor_asyncio import AsyncIOMotorClient
 
 from coaching_service.core.database.connection import hosts_of
+from coaching_service.settings import Settings
+from tests.support.client import CoachClient
 
 FailCommand = Callable[..., Awaitable[int]]
 
@@ -36,6 +38,16 @@ async def fail_point(client: AsyncIOMotorClient[Any], uri: str | None, **common:
             yield configure
         finally:
             await client.admin.command("configureFailPoint", "failCommand", mode="off")
+
+
+@asynccontextmanager
+async def no_job_begins(coach: CoachClient, settings: Settings) -> AsyncIterator[None]:
+    """No process claims a job meanwhile."""
+    db = coach.ctx.db
+    of_claims = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
+    async with fail_point(db.client, settings.mongodb_uri, **of_claims) as fail:
+        await fail()
+        yield
 
 
 async def wait_for_fail_point(client: AsyncIOMotorClient[Any], met: int) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import aiohttp
@@ -64,6 +65,11 @@ def with_records(entries: Entries, collection: str, *changed: dict[str, Any]) ->
     """An export with other records of a collection."""
     lines = b"".join(json.dumps(record).encode() + b"\n" for record in changed)
     return {**entries, f"records/{collection}.jsonl": lines}
+
+
+def pick(found: Iterable[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...]]:
+    """Some values of each problem, question or record."""
+    return [tuple(each[name] for name in names) for each in found]
 
 
 async def send(

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
-from tests.support.fail_points import fail_point
+from tests.support.fail_points import no_job_begins
 from tests.support.transfer import ended_page, import_file, make_zip, read_zip, run
 from tests.support.visitor import HtmlPage, Visitor
 from tests.web.conftest import Colleague
@@ -79,10 +79,7 @@ async def test_files_that_cannot_be_imported_are_explained(coach: CoachClient, o
 
 
 async def test_import_is_cancelled(coach: CoachClient, owner_page: Visitor, settings: Settings) -> None:
-    db = coach.ctx.db
-    no_job_is_claimed = {"failCommands": ["findAndModify"], "namespace": db["jobs"].full_name, "errorCode": 11601}
-    async with fail_point(db.client, settings.mongodb_uri, **no_job_is_claimed) as fail:
-        await fail()
+    async with no_job_begins(coach, settings):
         page = await owner_page.submit(await owner_page.get(PATH), PATH, file=("clients.csv", SHEET), dryRun=None)
         page.says("You can leave this page", "Cancel the import")
         page = await owner_page.submit(page, f"{page.path}/cancel")
