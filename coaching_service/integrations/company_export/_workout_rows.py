@@ -20,25 +20,9 @@ from coaching_service.training.workouts.sets.models import CustomerSet, PlannedS
 
 _BATCH = 200
 _COLUMNS = (
-    "client_id",
-    "client_name",
-    "title",
-    "start_time",
-    "end_time",
-    "description",
-    "exercise_title",
-    "superset_id",
-    "exercise_notes",
-    "set_index",
-    "set_type",
-    "{weight}",
-    "reps",
-    "distance_km",
-    "duration_seconds",
-    "rpe",
-    "rir",
-    "is_completed",
-    "duration_minutes",
+    *("client_id", "client_name", "title", "start_time", "end_time", "description"),
+    *("exercise_title", "superset_id", "exercise_notes", "set_index", "set_type"),
+    *("{weight}", "reps", "distance_km", "duration_seconds", "rpe", "rir", "is_completed", "duration_minutes"),
 )
 _WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
 _SET_TYPES = {"drop": "dropset", "failure": "failure"}

@@ -16,7 +16,6 @@ from coaching_service.integrations.company_import._customer_rows import (
     CustomerRow,
     Key,
     email_key,
-    is_new,
     key_of,
     name_key,
     validate_rows,
@@ -71,8 +70,8 @@ class CustomerImport:
         if not self._rows and not self._roster.open_rows:
             raise InvalidArchive("has no rows")
         for row in self._rows:
-            if row.target is not None:
-                await self._require_client(row.target)
+            if row.target is not None and not await customers.find_references(self._progress.ctx, [row.target]):
+                raise HistoryRefused("has an answer with a client who does not exist", "NOT_FOUND")
         errors = [cast("JobError", each) for each in self._roster.problems]
         questions = [_ORDER_OPEN] if self._roster.is_order_open else []
         open_rows = self._roster.open_rows
@@ -121,10 +120,6 @@ class CustomerImport:
     def _on_conflict(self) -> OnConflict:
         return self._progress.work.get("onConflict", "error")
 
-    async def _require_client(self, customer_id: ObjectId) -> None:
-        if customer_id not in await customers.find_references(self._progress.ctx, [customer_id]):
-            raise HistoryRefused("has an answer with a client who does not exist", "NOT_FOUND")
-
     async def _save(
         self,
         work: ImportWork,
@@ -165,8 +160,12 @@ class CustomerImport:
         for index, errors in checked.errors.items():
             for error in errors:
                 valid[index].reject(error["field"], error["code"], error["message"], error.get("_id"))
-        new = [(row, details) for row in valid if (details := row.details) and _is_unknown(details, checked)]
-        candidates = [(row, details) for row, details in new if not is_new(row)]
+        new = [
+            (row, details)
+            for row in valid
+            if (details := row.details) and details.get("externalId") not in checked.known
+        ]
+        candidates = [(row, details) for row, details in new if not row.is_new]
         known = await self._find_same([details for _, details in candidates])
         for row, details in candidates:
             if (holder := known.get(key_of(details))) is not None:
@@ -206,10 +205,6 @@ def _entry(row: CustomerRow) -> NewCustomer:
 
 def _change(row: CustomerRow) -> CustomerChange:
     return cast("CustomerChange", {name: value for name, value in (row.details or {}).items() if name != "externalId"})
-
-
-def _is_unknown(details: CustomerDetails, checked: batch.Check) -> bool:
-    return details.get("externalId") not in checked.known
 
 
 async def _add_notes(tx: Context, customer_id: ObjectId, texts: Sequence[str]) -> None:

@@ -44,6 +44,11 @@ class CustomerRow:
         """The client of the company whom an answer names."""
         return self.answer if isinstance(self.answer, ObjectId) else None
 
+    @property
+    def is_new(self) -> bool:
+        """Whether an answer says that it is a new client, although the company has the same."""
+        return self.answer == CREATE
+
     def report(self, field_path: str | None, code: str, message: str, holder: ObjectId | None = None) -> None:
         """Report a problem. `holder` is the client because of whom the row is left out."""
         row = self.source.row
@@ -150,8 +155,3 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
         first_of.setdefault(name_key(row.details), row)
         if first is not row and not (external_id and first.details and first.details.get("externalId")):
             row.reject(None, "DUPLICATE", f"is the same client as in {first.source.row.place}")
-
-
-def is_new(row: CustomerRow) -> bool:
-    """Return whether an answer says that the row is a new client, although the company has the same."""
-    return row.answer == CREATE

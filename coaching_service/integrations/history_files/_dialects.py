@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coaching_service.integrations.history_files import _amounts, _stronglifts, _trainheroic
-from coaching_service.integrations.history_files._headings import (
-    FIELD_OF,
-    Unit,
-    read_heading,
-    words_of,
-)
+from coaching_service.integrations.history_files._headings import FIELD_OF, Unit, read_heading, words_of
 from coaching_service.integrations.history_files._vocabulary import VOCABULARY, Field
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.tables import Cell
@@ -36,6 +31,7 @@ class Dialect:
         load_unit: The unit of loads without one; None: the file or the caller says it.
         distance_unit: The same for distances.
         sessions_by_day: Whether the sets of a day are one session.
+        is_mixed: Whether rows of different sessions may be mixed.
         expand: For rows that are not one set.
         is_general: Whether tables that people made may have its marks, with any other columns.
     """
@@ -46,6 +42,7 @@ class Dialect:
     load_unit: Unit | None = None
     distance_unit: Unit | None = None
     sessions_by_day: bool = False
+    is_mixed: bool = False
     expand: Expand | None = None
     is_general: bool = False
 
@@ -105,7 +102,7 @@ DIALECTS: tuple[Dialect, ...] = (
     ),
     Dialect("hevy", marks=(_INDEX, _TITLE, _START), columns={"duration": "seconds"}),
     Dialect("strong", marks=(_SET_ORDER, _EXERCISE, _DATE), columns={"duration": "duration"}, is_general=True),
-    Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY), is_general=True),
+    Dialect("sets", marks=(_DATE, _EXERCISE, _QUANTITY), is_mixed=True, is_general=True),
 )
 
 

@@ -37,7 +37,6 @@ class Survey:
 
     Attributes:
         format: The format of the first table that has one.
-        by_day: Whether the sets of a day are one session.
         answers: The answers of the caller, completed by what the file decides.
         questions: What neither decides.
         rows: How many data rows there are; `reported`: how many of them have no set.
@@ -51,7 +50,6 @@ class Survey:
 
     answers: Answers
     format: Format | None = None
-    by_day: bool = False
     questions: list[Question] = field(default_factory=list)
     rows: int = 0
     reported: int = 0
@@ -148,6 +146,5 @@ def _read(file: IO[bytes], answers: Answers) -> tuple[Survey, _Reading]:
     found.problems += source.left_out[: MAX_PROBLEMS - len(found.problems)]
     found.problem_count += len(source.left_out)
     reading.missing = source.missing
-    if source.dialect is not None:
-        found.format, found.by_day = source.dialect.format, source.dialect.sessions_by_day
+    found.format = None if source.dialect is None else source.dialect.format
     return found, reading

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -20,8 +21,6 @@ from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, Fil
 from coaching_service.integrations.history_files.tables import place_of
 from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of
 
-# The formats in whose files the rows of different sessions may be mixed.
-MIXED = ("sets", "fitnotes")
 Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
 ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")
 CLIENT_GONE: Reason = ("customer", "CLIENT_GONE", "is of a client who has been deleted meanwhile")
@@ -78,9 +77,6 @@ def problem(row: SetRow, name: str | None, code: str, message: str) -> Problem:
 def read_content(
     file: IO[bytes],
     answers: Answers,
-    *,
-    by_day: bool,
-    is_mixed: bool,
     exercises: Mapping[str, NameAnswer | None],
     customers: Mapping[str, NameAnswer | None],
 ) -> FileContent:
@@ -106,10 +102,13 @@ def read_content(
             depend = accept([each for each in row.open_sets if each.exercise])
             content.open_names.update(key_of(each.exercise) for each in depend)
 
-    if is_mixed or by_day:
-        sessions, repeated = group_sessions(accepted(), by_day=by_day), list[Session]()
+    rows = accepted()
+    sets = itertools.chain(list(itertools.islice(rows, 1)), rows)  # the first one decides the dialect
+    dialect = source.dialect
+    if dialect is not None and (dialect.sessions_by_day or dialect.is_mixed):
+        sessions, repeated = group_sessions(sets, by_day=dialect.sessions_by_day), list[Session]()
     else:
-        sessions, repeated = split_sessions(accepted())
+        sessions, repeated = split_sessions(sets)
     for session in repeated:
         content.report_session(session, ALREADY_THERE)
     for session in sessions:

@@ -15,6 +15,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.tables import UnreadableTable
+from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import (
@@ -30,7 +31,6 @@ from coaching_service.integrations.history_import._reading import (
     ALREADY_THERE,
     CLIENT_GONE,
     IN_THE_FUTURE,
-    MIXED,
     FileContent,
     read_content,
     resume_content,
@@ -112,14 +112,14 @@ class HistoryImport:
         if work.get("isOwn", False) and found.format not in (None, *OWN_FORMATS):
             raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
         assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
-        content = await self._read(decisions, assumed)
+        content = await self._read(found.answers.date_order, decisions.names.decisions, assumed)
         decisions = replace(decisions, names=decisions.names.for_use(content.names))
         refusal: HistoryRefused | None = None
         new_names = decisions.names.new_names
         if new_names and not self._may_create_exercises:
             refusal = HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
             decisions = replace(decisions, names=decisions.names.without_new())
-            content = await self._read(decisions, assumed)
+            content = await self._read(found.answers.date_order, decisions.names.decisions, assumed)
         self._content = content
         result = _first_result(decisions, is_dry_run=self._is_dry_run)
         result["reported"] += content.reported
@@ -143,19 +143,15 @@ class HistoryImport:
             raise refusal
         await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
 
-    async def _read(self, decisions: Decisions, assumed: Mapping[str, NameAnswer | None]) -> FileContent:
-        """Return what the file has; `assumed`: what its clients stand for."""
-        found = decisions.survey
-        answers = stored_answers.reading_answers(self._progress.work["answers"], found.answers.date_order)
-        return await asyncio.to_thread(
-            read_content,
-            self._file,
-            answers,
-            by_day=found.by_day,
-            is_mixed=found.format in MIXED,
-            exercises=decisions.names.decisions,
-            customers=assumed,
-        )
+    async def _read(
+        self,
+        order: DateOrder | None,
+        exercises: Mapping[str, NameAnswer | None],
+        customers: Mapping[str, NameAnswer | None],
+    ) -> FileContent:
+        """Return what the file has; the mappings are what its names stand for."""
+        answers = stored_answers.reading_answers(self._progress.work["answers"], order)
+        return await asyncio.to_thread(read_content, self._file, answers, exercises, customers)
 
     async def _store_plan(self, plan: HistoryPlan, errors: Sequence[JobError], decisions: Decisions | None) -> None:
         work: ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
@@ -219,17 +215,10 @@ class HistoryImport:
 
     async def _load(self, plan: HistoryPlan) -> FileContent:
         if self._content is None:
-            work = self._progress.work
-            form = plan["result"]["format"]
-            self._content = await asyncio.to_thread(
-                read_content,
-                self._file,
-                stored_answers.reading_answers(work["answers"], plan["dateOrder"]),
-                by_day=form == "fitnotes",
-                is_mixed=form in MIXED,
-                exercises={each["name"]: each["answer"] for each in plan["exercises"]},
-                customers={each["name"]: each["answer"] for each in plan["customers"]},
+            names, clients = (
+                {each["name"]: each["answer"] for each in answers} for answers in (plan["exercises"], plan["customers"])
             )
+            self._content = await self._read(plan["dateOrder"], names, clients)
         return self._content
 
     async def _store(
@@ -317,13 +306,11 @@ class HistoryImport:
     async def _target(self, plan: HistoryPlan, customer_id: ObjectId | None) -> Target:
         ids = stored_answers.exercise_ids(plan["exercises"])
         known = await exercises.get_names(self._ctx, [each for each in ids.values() if each is not None])
-        return Target(ids, known, self._ctx.caller.company.load_unit, await self._timezone(customer_id))
-
-    async def _timezone(self, customer_id: ObjectId | None) -> str:
-        own = None
+        company, own_zone = self._ctx.caller.company, None
         if customer_id is not None:
-            own = (await customers.get_visible(self._ctx, customer_id, ("timezone", "customerRoleData")))["timezone"]
-        return own or self._ctx.caller.company.timezone
+            client = await customers.get_visible(self._ctx, customer_id, ("timezone", "customerRoleData"))
+            own_zone = client["timezone"]
+        return Target(ids, known, company.load_unit, own_zone or company.timezone)
 
 
 async def _write_nothing(_: Context) -> None:

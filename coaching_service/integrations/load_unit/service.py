@@ -107,7 +107,9 @@ async def _continue(ctx: Context, job: JobWork) -> RunAgain | None:
             if time.monotonic() > end:
                 return RunAgain()
         if not ids:
-            work = await _begin_next_kind(ctx, job, work)
+            work = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
+            await _store(ctx, job, {"work": work})
+            job["work"] = work
     await _end(ctx, job, work)
     return None
 
@@ -143,13 +145,6 @@ async def _convert(
     await in_transaction(ctx, convert)
     job["work"] = changed
     return changed
-
-
-async def _begin_next_kind(ctx: Context, job: JobWork, work: ConversionWork) -> ConversionWork:
-    following: ConversionWork = {**work, "entry": work["entry"] + 1, "record": 0, "last": None}
-    await _store(ctx, job, {"work": following})
-    job["work"] = following
-    return following
 
 
 async def _end(ctx: Context, job: JobWork, work: ConversionWork) -> None:
