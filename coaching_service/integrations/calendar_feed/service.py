@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator
-from datetime import timedelta
+from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, date, timedelta
+from typing import TYPE_CHECKING
 
 from coaching_service import __version__
 from coaching_service.core import audit
@@ -16,17 +17,28 @@ from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.integrations.calendar_feed import store
-from coaching_service.integrations.calendar_feed._icalendar_file import write_calendar
 from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
+from coaching_service.people.availability.models import Availability, AvailabilityKind
 from coaching_service.people.customers import first_access
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.reports import blocks as workouts
+from coaching_service.training.workouts.reports.models import BlockTitle
+
+if TYPE_CHECKING:
+    from icalendar import Event
 
 PATH = "/calendar"
 DAYS_BACK, DAYS_AHEAD = 92, 366
+_REFRESH = timedelta(hours=1)
+_TITLES: dict[AvailabilityKind, str] = {
+    "away": "Away",
+    "injured": "Injured",
+    "ill": "Ill",
+    "limited": "Limited training",
+}
 
 
 @transactional
@@ -81,7 +93,7 @@ async def get(ctx: Context, token: str) -> Download:
     name = ctx.caller.company.name
 
     async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        yield await asyncio.to_thread(write_calendar, name, shown, periods, open_until)
+        yield await asyncio.to_thread(_write_calendar, name, shown, periods, open_until)
 
     # Of what the file is written from, so that nothing is written for an application that has it.
     fingerprint = hashlib.sha256(to_json([__version__, name, shown, periods, open_until])).hexdigest()
@@ -108,3 +120,46 @@ def _url(services: Services, link: StoredCalendarLink) -> str:
 
 def _signed_text(link_id: ObjectId) -> str:
     return f"calendar:{link_id}"
+
+
+# --- the file (RFC 5545) ---------------------------------------------------------------------------------------------
+
+
+def _write_calendar(
+    name: str, blocks: Sequence[BlockTitle], periods: Sequence[Availability], open_until: str | None
+) -> bytes:
+    """Return a calendar called `name` with an event of a whole day for each block: its title and nothing else.
+
+    And an event for each period of availability, without its note, up to `open_until` if it has no end. The same
+    arguments give the same bytes. It is slow: call it on a thread.
+    """
+    from icalendar import Calendar  # large, and not needed by processes that serve no calendar
+
+    calendar = Calendar()
+    calendar.add("prodid", "-//coaching-service//calendar feed//EN")
+    calendar.add("version", "2.0")
+    calendar.add("method", "PUBLISH")
+    calendar.add("x-wr-calname", name)
+    calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
+    for period in periods:
+        event = _make_event(period["from"], _TITLES[period["kind"]], period)
+        end = period["until"] or open_until or period["from"]
+        event.add("dtend", date.fromisoformat(end) + timedelta(days=1))
+        calendar.add_component(event)
+    for block in blocks:
+        calendar.add_component(_make_event(block["date"], block["name"], block))
+    file: bytes = calendar.to_ical()
+    return file
+
+
+def _make_event(first: str, title: str, document: BlockTitle | Availability) -> Event:
+    from icalendar import Event
+
+    event = Event()
+    event.add("uid", f"{document['_id']}@coaching-service")
+    event.add("dtstamp", document["updatedAt"].replace(tzinfo=UTC))
+    event.add("dtstart", date.fromisoformat(first))
+    event.add("summary", title)
+    event.add("sequence", document["version"])
+    event.add("transp", "TRANSPARENT")  # it does not make its days busy
+    return event

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from typing import Any, TypeAlias
+from datetime import timedelta
+from typing import Any, TypeAlias, TypedDict
 
 from coaching_service.core.changes import history
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import Documents, declared_collections, now
 from coaching_service.core.database.field_changes import set_path
-from coaching_service.core.database.models import DocumentFields
+from coaching_service.core.database.models import DocumentFields, Stored
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import RaisedLoad, Written
-from coaching_service.integrations.proposals import _spending_store as store
-from coaching_service.integrations.proposals._spending_store import CallSpending
 from coaching_service.people.account.load_units import convert_stored_load
 from coaching_service.training.workouts.plan_changes import (
     is_done_work_changed,
@@ -35,6 +36,49 @@ MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
 # A changed document before and afterwards.
 _Versions: TypeAlias = tuple[DocumentChange, DocumentFields | None, DocumentFields | None]
+_WINDOW = timedelta(minutes=10)
+
+
+class LoadRaise(TypedDict):
+    """A load `of` a client and exercise that a call has changed."""
+
+    of: str
+    before: float
+    after: float
+
+
+class DayLoads(TypedDict):
+    """The loads `of` a client and exercise that a call has removed from a day, or added to it: one for each set."""
+
+    of: str
+    date: str
+    isAdded: bool
+    loads: list[float]
+
+
+class CallSpending(TypedDict):
+    """What a call changes: days of clients (`client date`), how many workouts it removes, and loads."""
+
+    days: list[str]
+    removed: int
+    loads: list[LoadRaise]
+    dayLoads: list[DayLoads]
+
+
+class StoredSpending(CallSpending, Stored):
+    """What a call of an assistant, with this key or grant, changes."""
+
+    credentialId: ObjectId
+
+
+_spending = Documents[StoredSpending](
+    "assistantSpending",
+    (Index(("credentialId", "createdAt")),),
+    secret=True,
+    expire=("createdAt", int(_WINDOW.total_seconds()) + 60),
+    transfer=NotExported("what assistants have done in the last ten minutes"),
+    incidental=True,
+)
 
 
 async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]:
@@ -48,8 +92,9 @@ async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]
     changes = [each for each in tx.changes.documents.values() if each.client_id is not None]
     workouts = await _read_versions(tx, [each for each in changes if each.history.kind == "workout"])
     own = _measure(workouts, written.raised)
-    await store.put(outside, call_id, own)
-    recent = await store.list_recent(outside, other_than=call_id)
+    # At once: calls at the same time see it, whether their transactions commit or not.
+    await _spending.upsert(outside, {"_id": call_id}, {"credentialId": tx.caller.credential_id, **own})
+    recent = await _list_recent(outside, other_than=call_id)
     reasons = {
         # Tools say so themselves; this is for what they do not expect, such as an undo of what a program did.
         Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
@@ -61,8 +106,18 @@ async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]
     }
     found = {reason for reason, holds in reasons.items() if holds}
     if found:
-        await store.remove(outside, call_id)
+        await _spending.delete(outside, {"_id": call_id})
     return found
+
+
+async def _list_recent(ctx: Context, *, other_than: ObjectId) -> list[StoredSpending]:
+    """Return what the other calls of the caller's key or grant have changed in the last ten minutes, oldest first."""
+    where = {
+        "credentialId": ctx.caller.credential_id,
+        "createdAt": {"$gt": now() - _WINDOW},
+        "_id": {"$ne": other_than},
+    }
+    return await _spending.find(ctx, where, sort=("createdAt",))
 
 
 def _days_of(calls: Iterable[CallSpending]) -> Iterator[str]:
