@@ -77,7 +77,8 @@ class ArchiveImport:
                 self._report(records_entry(name), "is not a collection of this version")
         for entry in self._reader.unknown[:_MAX_UNKNOWN]:
             self._report(entry[:200], "is not part of an export and is left out")
-        total = await asyncio.to_thread(self._check)
+        lists = [records_entry(name) for name, *_ in self._collections]
+        total = await asyncio.to_thread(self._reader.check, lists)
         settings = read_account(self._reader)
         is_dry_run = self._progress.work["isDryRun"]
 
@@ -91,10 +92,6 @@ class ArchiveImport:
 
     def _report(self, entry: str, message: str) -> None:
         self._problems.append({"entry": entry, "field": None, "code": "INVALID_FILE", "message": message})
-
-    def _check(self) -> int:
-        """Read the whole archive; returns the number of records. Raises InvalidArchive."""
-        return self._reader.check([records_entry(name) for name, *_ in self._collections])
 
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left. Raises InvalidArchive, Superseded."""

@@ -144,7 +144,9 @@ class CustomerImport:
         ids = iter([result["_id"] for result in saved["results"]] if saved is not None else [])
         for row in rows:
             if row.target is not None:
-                await customers.update_known(tx, await customers.get_visible(tx, row.target, None), _change(row))
+                known = await customers.get_visible(tx, row.target, None)
+                change = {name: value for name, value in (row.details or {}).items() if name != "externalId"}
+                await customers.update_known(tx, known, cast("CustomerChange", change))
             customer_id = row.target or next(ids)
             is_known = row.target is not None or self._on_conflict == "update"
             if row.source.has_status and is_known:
@@ -201,10 +203,6 @@ def _plan(result: HistoryResult, problems: int) -> HistoryPlan:
 
 def _entry(row: CustomerRow) -> NewCustomer:
     return cast("NewCustomer", {**(row.details or {}), "sendInvitation": False})
-
-
-def _change(row: CustomerRow) -> CustomerChange:
-    return cast("CustomerChange", {name: value for name, value in (row.details or {}).items() if name != "externalId"})
 
 
 async def _add_notes(tx: Context, customer_id: ObjectId, texts: Sequence[str]) -> None:

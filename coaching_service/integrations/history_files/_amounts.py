@@ -61,10 +61,11 @@ def read_repetitions(cell: Cell) -> float | None:
     if isinstance(cell, str) and values.is_made_date(cell):
         raise InvalidValue(values.MADE_DATE)
     quantity = values.read_quantity(cell)
-    is_other = quantity is not None and quantity.unit and (_column_of(cell) != "reps" or _is_load(quantity.unit))
-    if is_other:
+    if quantity is None:
+        return None
+    if quantity.unit and (_column_of(cell) != "reps" or quantity.unit == "%" or unit_of(quantity.unit) is not None):
         raise InvalidValue("must be a number of repetitions")
-    return None if quantity is None else quantity.amount
+    return quantity.amount
 
 
 def seconds_in_unit(cell: Cell, unit: Unit | None) -> int:
@@ -72,10 +73,6 @@ def seconds_in_unit(cell: Cell, unit: Unit | None) -> int:
     if unit == "h" and isinstance(cell, str) and cell.count(":") == 1:  # 1:05 is hours and minutes
         return 60
     return _SECONDS.get(unit, 1) if unit is not None and values.is_plain_number(cell) else 1
-
-
-def _is_load(unit: str) -> bool:
-    return unit == "%" or unit_of(unit) is not None
 
 
 @lru_cache(maxsize=1024)  # rows repeat the same amounts

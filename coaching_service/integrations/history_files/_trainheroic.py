@@ -69,15 +69,12 @@ def _quantity(part: str) -> tuple[Field, list[Cell], Unit | None] | None:
     if word in _FIELDS or "AMRAP" in values:
         return _FIELDS.get(word, "reps"), values, None
     if word in _SECONDS_OF:
-        return "seconds", [_times(value, _SECONDS_OF[word]) for value in values], None
+        factor = _SECONDS_OF[word]
+        return "seconds", [value * factor if isinstance(value, float) else value for value in values], None
     unit = unit_of(word)
     if unit is None:
         return None
     return ("load" if unit in {"kg", "lb"} else "distance"), values, unit
-
-
-def _times(value: Cell, factor: float) -> Cell:
-    return value * factor if isinstance(value, float) else value
 
 
 def _value(text: str) -> Cell:

@@ -106,7 +106,7 @@ def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
     for table in read_tables(file, _count_headings):
         headings = headings or [heading for heading in table.headings if heading]
         reader.read(table)
-    if not reader.has_exercises:
+    if not reader.tables:
         raise UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
     reader.report_long_notes()
     days = sorted(reader.days.values(), key=lambda day: day.day)
@@ -149,28 +149,23 @@ class _Reader:
     def __init__(self, load_unit: str) -> None:
         self.days: dict[int, PlannedDay] = {}
         self.problems: list[Problem] = []
-        self._tables = 0  # that have exercises
+        self.tables = 0  # that have exercises
         self._load_unit, self._count = load_unit, 0
         self._numbers = DayNumbers()
         self._current: PlannedDay | None = None
         self._is_day_unknown = False
         self._unsolved: list[Column] = []  # of the current row or one above, which the rows below continue
 
-    @property
-    def has_exercises(self) -> bool:
-        """Whether any sheet has a column with exercises."""
-        return self._tables > 0
-
     def read(self, table: Table) -> None:
         """Read a sheet; without a column of weeks it is a week itself, or a day if it has no column of days either."""
         columns = [_column_of(heading) for heading in table.headings]
         if "exercise" not in columns:
             return
-        self._tables += 1
+        self.tables += 1
         self._unsolved = []
         week = week_in(table.name)
         if "week" not in columns and (week is not None or "day" in columns):
-            self._numbers.begin_week(week or (self._tables if table.name else 1))
+            self._numbers.begin_week(week or (self.tables if table.name else 1))
         if "day" not in columns:
             is_day = week is None and is_possible(table.name)
             self._begin_day(table.name if is_day else "", table.name)
@@ -250,11 +245,9 @@ class _Reader:
     def _begin_day(self, text: str, name: str) -> None:
         number, title = self._numbers.read(text)
         self._is_day_unknown = False
-        self._current = self._day(number, title or name, rest=is_rest(text) or is_rest(title))
-
-    def _day(self, number: int, name: str, *, rest: bool = False) -> PlannedDay:
-        title = REST_DAY if rest else name.strip()[:_NAME_LENGTH] or f"Day {number}"
-        return self.days.setdefault(number, PlannedDay(number, title, rest))
+        rest = is_rest(text) or is_rest(title)
+        name = REST_DAY if rest else (title or name).strip()[:_NAME_LENGTH] or f"Day {number}"
+        self._current = self.days.setdefault(number, PlannedDay(number, name, rest))
 
     def _add_rest(self, *, has_day: bool) -> None:
         """Make the day of the row a day of rest; without a day of its own, the one after the day above."""

@@ -88,19 +88,15 @@ class HistoryImport:
     def _is_dry_run(self) -> bool:
         return self._progress.work["isDryRun"]
 
-    @property
-    def _may_create_exercises(self) -> bool:
-        """Whether the caller may; clients may in the own import."""
-        return self._progress.work.get("isOwn", False) or EXERCISES.CREATE in self._ctx.caller.permissions
-
     async def start(self) -> None:
         """Decide what becomes of the file, and create the exercises and clients that it needs.
 
         Raises UnreadableTable, and HistoryRefused if the file leaves a question open.
         """
         work = self._progress.work
+        is_own = work.get("isOwn", False)
         try:
-            decisions = await decide(self._ctx, self._file, work["answers"], is_own=work.get("isOwn", False))
+            decisions = await decide(self._ctx, self._file, work["answers"], is_own=is_own)
         except (NotFound, Forbidden, InvalidFields) as error:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
             raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
@@ -109,14 +105,14 @@ class HistoryImport:
             raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
-        if work.get("isOwn", False) and found.format not in (None, *OWN_FORMATS):
+        if is_own and found.format not in (None, *OWN_FORMATS):
             raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
         assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
         content = await self._read(found.answers.date_order, decisions.names.decisions, assumed)
         decisions = replace(decisions, names=decisions.names.for_use(content.names))
         refusal: HistoryRefused | None = None
         new_names = decisions.names.new_names
-        if new_names and not self._may_create_exercises:
+        if new_names and not is_own and EXERCISES.CREATE not in self._ctx.caller.permissions:
             refusal = HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
             decisions = replace(decisions, names=decisions.names.without_new())
             content = await self._read(found.answers.date_order, decisions.names.decisions, assumed)

@@ -95,11 +95,9 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
 
 def has_stored(result: HistoryResult | None) -> bool:
     """Return whether an import has created or changed anything, by its result."""
-    return result is not None and (any(result["created"].values()) or _has_clients(result))
-
-
-def _has_clients(result: HistoryResult) -> bool:
-    return result["format"] == "customers" and result["imported"] > 0
+    if result is None:
+        return False
+    return any(result["created"].values()) or (result["format"] == "customers" and result["imported"] > 0)
 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:

@@ -8,7 +8,7 @@ counted. What a coach has approved and what an assistant undoes do not count.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeAlias, TypedDict
@@ -95,11 +95,12 @@ async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]
     # At once: calls at the same time see it, whether their transactions commit or not.
     await _spending.upsert(outside, {"_id": call_id}, {"credentialId": tx.caller.credential_id, **own})
     recent = await _list_recent(outside, other_than=call_id)
+    days = {day for call in (own, *recent) for day in call["days"]}
     reasons = {
         # Tools say so themselves; this is for what they do not expect, such as an undo of what a program did.
         Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
         Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
-        Reason.MANY_CLIENT_DAYS: own["days"] and len({*own["days"], *_days_of(recent)}) > MAX_CLIENT_DAYS,
+        Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
         Reason.MANY_REMOVED: own["removed"] and own["removed"] + sum(each["removed"] for each in recent) > MAX_REMOVED,
         Reason.LOAD_RAISED: _raises_load(tx, recent, own),
         Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
@@ -118,11 +119,6 @@ async def _list_recent(ctx: Context, *, other_than: ObjectId) -> list[StoredSpen
         "_id": {"$ne": other_than},
     }
     return await _spending.find(ctx, where, sort=("createdAt",))
-
-
-def _days_of(calls: Iterable[CallSpending]) -> Iterator[str]:
-    for call in calls:
-        yield from call["days"]
 
 
 # --- what a call changes ---------------------------------------------------------------------------------------------

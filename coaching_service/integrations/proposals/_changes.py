@@ -15,7 +15,6 @@ from coaching_service.core.database.recording import Action, DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import format_time
 from coaching_service.integrations.change_descriptions import (
-    ChangedField,
     DocumentDescription,
     Line,
     Values,
@@ -30,6 +29,8 @@ from coaching_service.people.customers.models import NamedCustomer
 MOST_CHANGES, _MOST_CHARACTERS = 300, 2_000
 # What only follows from other records that are listed.
 _IMPLIED = frozenset({"conversation"})
+# Labels of fields that the name of a whole record has.
+_IN_NAME = ("Name", "Surname", "Title", "Date")
 _NAMING = ("name", "surname", "title", "date", "exerciseId")
 
 
@@ -101,13 +102,12 @@ def _describe(
 
 def _text(words: DocumentDescription, action: Action, side: Literal["before", "after"]) -> str:
     """Return a record in words: its name, and a line for each field."""
-    lines = [_line(each["label"], each[side]) for each in words["fields"] if action == "changed" or _adds(each)]
+    lines = [
+        _line(each["label"], each[side])
+        for each in words["fields"]
+        if action == "changed" or each["label"] not in _IN_NAME
+    ]
     return "\n".join(filter(None, [words["name"], *lines]))[:_MOST_CHARACTERS]
-
-
-def _adds(field: ChangedField) -> bool:
-    """Return whether a field of a whole record says more than the name of the record, in which its date is."""
-    return field["label"] not in ("Name", "Surname", "Title", "Date")
 
 
 def _line(label: str, values: Sequence[Line]) -> str:
