@@ -117,16 +117,6 @@ class ConversionWork(TypedDict):
 AnyWork: TypeAlias = ImportWork | ConversionWork | UndoWork
 
 
-class NewJob(TypedDict):
-    """A job to store; see StoredCompanyJob."""
-
-    kind: JobKind
-    work: AnyWork
-    requestedBy: NotRequired[ObjectId | None]
-    customerId: NotRequired[ObjectId | None]
-    caller: NotRequired[StoredCaller | None]
-
-
 class StoredCompanyJob(Stored):
     """A background job.
 
@@ -168,6 +158,8 @@ BACKGROUND_JOB = output_of(
     StoredCompanyJob, name="BackgroundJob", description="Work that continues after the response."
 )
 
+
+NewJob: TypeAlias = Part[StoredCompanyJob, Literal["kind", "work", "caller", "requestedBy", "customerId"]]
 
 # What a job has to do, and what it has done.
 JobWork: TypeAlias = Part[

@@ -46,11 +46,10 @@ class Dialect:
     expand: Expand | None = None
     is_general: bool = False
 
-    def field_of(self, heading: str) -> tuple[Field, Unit | None] | None:
-        """Return the field of a heading and its unit; None for a column that is not read."""
-        read = read_heading(heading)
-        known = self.columns[read.words] if read.words in self.columns else FIELD_OF.get(read.words)
-        return None if known is None else (known, read.unit)
+    def field_of(self, heading: str) -> Field | None:
+        """Return the field of a heading; None for a column that is not read."""
+        words = read_heading(heading).words
+        return self.columns.get(words, FIELD_OF.get(words))
 
     def matches(self, words: set[str]) -> bool:
         """Return whether headings have its marks."""
@@ -133,8 +132,7 @@ def date_order_of(dialect: Dialect, headings: Sequence[str]) -> DateOrder | None
     orders: dict[Field | None, DateOrder] = {}
     for heading in headings:
         if (order := read_heading(heading).date_order) is not None:
-            known = dialect.field_of(heading)
-            orders.setdefault(None if known is None else known[0], order)
+            orders.setdefault(dialect.field_of(heading), order)
     return orders.get("date", next(iter(orders.values()), None))
 
 
@@ -142,9 +140,9 @@ def cells_of(dialect: Dialect, headings: Sequence[str], cells: Sequence[Cell]) -
     """Yield the cells of each set of a row, by field; of two columns for a field, the first that is not empty."""
     by_field: dict[Field, tuple[Cell, Unit | None]] = {}
     for heading, cell in zip(headings, cells, strict=False):
-        known = dialect.field_of(heading)
-        if known is not None and cell is not None and by_field.get(known[0], (None,))[0] is None:
-            by_field[known[0]] = (cell, known[1])
+        name = dialect.field_of(heading)
+        if name is not None and cell is not None and by_field.get(name, (None,))[0] is None:
+            by_field[name] = (cell, read_heading(heading).unit)
     if dialect.expand is None:
         yield from _amounts.expand(by_field)
         return

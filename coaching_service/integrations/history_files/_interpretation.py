@@ -38,7 +38,7 @@ def interpret(dialect: Dialect, headings: Sequence[str], rows: Sequence[Row]) ->
     read, questions = _with_clients(dialect, headings), list[Question]()
     if not dialect.is_general:
         return read, questions
-    dates = [number for number, each in enumerate(read) if _field(dialect, each) == "date"]
+    dates = [number for number, each in enumerate(read) if dialect.field_of(each) == "date"]
     starts = [number for number in dates if read_heading(read[number]).words in STARTS]
     if len(starts) < len(dates):
         for number in starts:
@@ -62,7 +62,7 @@ def find_names(dialect: Dialect, headings: Sequence[str], read: Sequence[str]) -
 
     `read` are the headings as the dialect reads them.
     """
-    fields = {_field(dialect, each) for each in read}
+    fields = {dialect.field_of(each) for each in read}
     if "workout" in fields or len(fields.intersection(CLIENT_FIELDS)) > 1:
         return None
     return next((each for each, name in zip(headings, read, strict=True) if name == "Client" and _is_name(each)), None)
@@ -70,7 +70,7 @@ def find_names(dialect: Dialect, headings: Sequence[str], read: Sequence[str]) -
 
 def _with_clients(dialect: Dialect, headings: Sequence[str]) -> list[str]:
     """Return headings in which a name is one of a client, unless it may be of an exercise, or another column has it."""
-    fields = {_field(dialect, each) for each in headings}
+    fields = {dialect.field_of(each) for each in headings}
     if "customer" in fields or not ("exercise" in fields or dialect.expand is not None):
         return list(headings)
     name = "First name" if "lastName" in fields else "Client"
@@ -87,16 +87,11 @@ def _is_time(heading: str) -> bool:
     return read_heading(heading).words in _TIMES and not is_duration(heading)
 
 
-def _field(dialect: Dialect, heading: str) -> Field | None:
-    known = dialect.field_of(heading)
-    return None if known is None else known[0]
-
-
 class _Column:
     """A column `Time`, with the columns that tell what it has."""
 
     def __init__(self, dialect: Dialect, headings: Sequence[str], number: int, rows: Sequence[Row]) -> None:
-        fields = [_field(dialect, each) for each in headings]
+        fields = [dialect.field_of(each) for each in headings]
         self._cells = [(row, cell) for row in rows if (cell := _cell(row, number)) is not None]
         self._has_start = "time" in fields or any(_has_clock(row, fields) for row, _ in self._cells)
         others = [name for index, name in enumerate(fields) if index != number]

@@ -41,7 +41,7 @@ _REQUIRED: Mapping[Field, tuple[Field, ...]] = {
     "reps": ("reps", "load", "distance", "seconds"),
 }
 _WORDS: Mapping[Field, str] = {"date": "date", "exercise": "name of the exercise", "reps": "repetitions"}
-_SETS = next(each for each in DIALECTS if each.format == "sets")
+SETS = next(each for each in DIALECTS if each.format == "sets")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def renamed(heading: str, columns: Columns) -> str:
 
 def with_durations(headings: Sequence[str]) -> list[str]:
     """Return headings of a table of sets in which a duration is of a set, if it has neither repetitions nor loads."""
-    fields = [None if (known := _SETS.field_of(each)) is None else known[0] for each in headings]
+    fields = [SETS.field_of(each) for each in headings]
     if {"reps", "load", "seconds"} & {*fields}:
         return list(headings)
     pairs = zip(headings, fields, strict=True)
@@ -104,8 +104,7 @@ def find_missing(dialect: Dialect, headings: Sequence[str], read: Sequence[str])
     if dialect.expand is not None or dialect.matches(words_of(read)):
         return None
     known = [dialect.field_of(each) for each in read]
-    present = {each[0] for each in known if each is not None}
-    missing = [name for name, group in _REQUIRED.items() if not present & {*group}]
+    missing = [name for name, group in _REQUIRED.items() if not {*known} & {*group}]
     if not missing:
         return None
     free = [heading for heading, field in zip(headings, known, strict=True) if heading and field is None]
@@ -114,13 +113,8 @@ def find_missing(dialect: Dialect, headings: Sequence[str], read: Sequence[str])
 
 def is_near(headings: Sequence[str]) -> bool:
     """Return whether a table lacks one field only to be one of sets, and has a column that may have it."""
-    is_free = any(heading and _SETS.field_of(heading) is None for heading in headings)
-    return is_free and _SETS.count_marks(words_of(headings)) == len(_SETS.marks) - 1
-
-
-def sets_dialect() -> Dialect:
-    """Return the dialect of any table of sets."""
-    return _SETS
+    is_free = any(heading and SETS.field_of(heading) is None for heading in headings)
+    return is_free and SETS.count_marks(words_of(headings)) == len(SETS.marks) - 1
 
 
 def find_unused(dialect: Dialect, table: Table, read: Sequence[str], columns: Columns) -> list[Problem]:
@@ -139,9 +133,11 @@ def find_unused(dialect: Dialect, table: Table, read: Sequence[str], columns: Co
             if heading and not is_meant:
                 problems.append(unknown_column(table, heading))
             continue
-        first, unit = first_of.setdefault(known[0], (number, known[1]))
-        if first != number and unit == known[1]:
-            problems.append(_repeated_column(table, heading, table.headings[first]))
+        own_unit = read_heading(name).unit
+        first, unit = first_of.setdefault(known, (number, own_unit))
+        if first != number and unit == own_unit:
+            message = f"has what the column {table.headings[first][:50]} has: it is read only where that one is empty"
+            problems.append(_of_column(table, heading, "REPEATED_COLUMN", message))
     return problems
 
 
@@ -159,11 +155,6 @@ def unknown_sheet(table: Table, kind: str) -> Problem:
         "code": "UNKNOWN_SHEET",
         "message": f"is a sheet without a table of {kind} and is left out",
     }
-
-
-def _repeated_column(table: Table, heading: str, first: str) -> Problem:
-    message = f"has what the column {first[:50]} has: it is read only where that one is empty"
-    return _of_column(table, heading, "REPEATED_COLUMN", message)
 
 
 def _of_column(table: Table, heading: str, code: str, message: str) -> Problem:

@@ -18,12 +18,12 @@ from coaching_service.integrations.history_files._dialects import (
 from coaching_service.integrations.history_files._headings import words_of
 from coaching_service.integrations.history_files._interpretation import SAMPLE_ROWS, find_names, interpret, needs_values
 from coaching_service.integrations.history_files.columns import (
+    SETS,
     MissingColumns,
     find_missing,
     find_unused,
     is_near,
     renamed,
-    sets_dialect,
     unknown_sheet,
     with_durations,
 )
@@ -115,7 +115,7 @@ class SetFile:
         headings = [renamed(heading, self.answers.columns) for heading in table.headings]
         first = list(itertools.islice(table.rows, 1))
         dialect = self._dialect_of(headings, () if not first else first[0].cells)
-        if dialect is None or dialect is sets_dialect():
+        if dialect is None or dialect is SETS:
             headings = with_durations(headings)
             dialect = self._dialect_of(headings, ())
         if dialect is None:
@@ -136,7 +136,7 @@ class SetFile:
         if self.answers.format is not None:
             return next((each for each in DIALECTS if each.format == self.answers.format), None)
         dialect = recognise(headings, first)
-        return sets_dialect() if dialect is None and is_near(headings) else dialect
+        return SETS if dialect is None and is_near(headings) else dialect
 
 
 def _unknown_format(headings: Sequence[str]) -> UnknownFormat:

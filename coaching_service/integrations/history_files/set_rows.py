@@ -166,10 +166,10 @@ class RowReader:
         for number in self._row.unsolved:
             heading = self._headings[number] if number < len(self._headings) else ""
             known = self._dialect.field_of(heading)
-            is_required = known is not None and known[0] in _NEEDED
+            is_required = known in _NEEDED
             if heading:
                 code = "REQUIRED" if is_required else "VALUE_LEFT_OUT"
-                self._report(heading[:100] if known is None else known[0], code, UNSOLVED)
+                self._report(known or heading[:100], code, UNSOLVED)
             can_be_read &= not is_required
         return can_be_read
 
