@@ -13,7 +13,7 @@ from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.job_worker import worker
-from tests.support.transfer import import_file, run, send
+from tests.support.transfer import ended, import_file, send
 
 KILLS = 5
 ROWS = "\n".join(
@@ -43,9 +43,7 @@ async def test_history_that_is_killed_five_times_is_imported_once(
             moment = Moment("commitTransaction", None, count=1, done=chance.random() < 0.5)
             await process.kill_at(coach, moment)
     monkeypatch.setitem(features.STEPS, company_import.IMPORT, step)
-    while job["status"] in ("queued", "running"):
-        await run(coach)
-        job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
+    job = await ended(coach, job)
 
     assert (job["status"], job["errors"], job["done"]) == ("done", [], 1000)
     assert job["result"]["created"] == {"customers": 0, "sessions": 500, "sets": 1000, "exercises": 1}

@@ -16,7 +16,7 @@ from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.job_worker import worker
 from tests.support.portable_company import make_company
-from tests.support.transfer import export, import_file, make_zip, run, send
+from tests.support.transfer import ended, export, import_file, make_zip, send
 
 KILLS = 5
 
@@ -41,9 +41,7 @@ async def test_import_that_is_killed_five_times_equals_an_uninterrupted_one(
             moment = Moment(command, collection, count=chance.randint(1, 7), done=chance.random() < 0.5)
             await process.kill_at(killed, moment)
     monkeypatch.setitem(features.STEPS, company_import.IMPORT, step)
-    while job["status"] in ("queued", "running"):
-        await run(killed)
-        job = (await killed.get(f"/coach/jobs/{job['_id']}")).ok()
+    job = await ended(killed, job)
 
     for name in ("status", "done", "total", "result", "errors"):
         assert job[name] == expected[name], name

@@ -85,31 +85,29 @@ async def send(
     return await coach.send("POST", "/coach/import", data=form)
 
 
-async def run(coach: CoachClient) -> None:
-    """Run all steps of imports that are due."""
-    await worker.run_due(coach.ctx.services, {company_import.IMPORT: features.STEPS[company_import.IMPORT]})
+async def run(coach: CoachClient, kind: str = company_import.IMPORT) -> None:
+    """Run all steps of imports, or of another kind of job, that are due."""
+    await worker.run_due(coach.ctx.services, {kind: features.STEPS[kind]})
+
+
+async def ended(coach: CoachClient, job: dict[str, Any], kind: str = company_import.IMPORT) -> dict[str, Any]:
+    """An import, or a job of another kind, once it has ended."""
+    while job["status"] in ("queued", "running"):
+        await run(coach, kind)
+        job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
+    return job
 
 
 async def import_file(
     coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip", **fields: str
 ) -> dict[str, Any]:
     """Import a file; returns its job once it has ended."""
-    job = (await send(coach, content, dry_run=dry_run, name=name, **fields)).ok(202)
-    while job["status"] in ("queued", "running"):
-        await run(coach)
-        job = (await coach.get(f"/coach/jobs/{job['_id']}")).ok()
-    ended: dict[str, Any] = job
-    return ended
+    return await ended(coach, (await send(coach, content, dry_run=dry_run, name=name, **fields)).ok(202))
 
 
 async def undo(coach: CoachClient, job: dict[str, Any]) -> dict[str, Any]:
     """Undo an import; returns the job once it has ended."""
-    queued = (await coach.post(f"/coach/jobs/{job['_id']}/undo")).ok(202)
-    while queued["status"] in ("queued", "running"):
-        await worker.run_due(coach.ctx.services, {undoing.UNDO: features.STEPS[undoing.UNDO]})
-        queued = (await coach.get(f"/coach/jobs/{queued['_id']}")).ok()
-    ended: dict[str, Any] = queued
-    return ended
+    return await ended(coach, (await coach.post(f"/coach/jobs/{job['_id']}/undo")).ok(202), undoing.UNDO)
 
 
 async def ended_page(visitor: Visitor, coach: CoachClient, page: HtmlPage) -> HtmlPage:
