@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import aiohttp
 import pytest
 
 from coaching_service.integrations.history_files import rosters
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
-from tests.support.transfer import import_file, make_zip, pick
+from tests.support.transfer import import_file, make_zip, pick, send
 
 SHEET = """First name,Last name,E-mail,Phone,Birthday,Time zone,Tags,Shoe size
 Ana,Ruiz,ana@example.com,+34 600 000 000,1990-05-01,Europe/Madrid,Online; Morning,38
@@ -224,7 +223,5 @@ async def test_a_file_is_read_in_few_commands(coach: CoachClient) -> None:
 
 
 async def test_updating_is_only_for_csv_files(coach: CoachClient) -> None:
-    form = aiohttp.FormData({"onConflict": "update"}, default_to_multipart=True)
-    form.add_field("file", make_zip({"header.json": b"{}"}), filename="export.zip")
-    refused = (await coach.send("POST", "/coach/import", data=form)).refused(400)
+    refused = (await send(coach, make_zip({"header.json": b"{}"}), onConflict="update")).refused(400)
     assert pick(refused["errors"], "field", "code") == [("onConflict", "NOT_SUPPORTED")]

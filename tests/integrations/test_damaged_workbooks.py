@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 
-import aiohttp
 import pytest
 
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
+from tests.integrations.test_program_sheets import send
 from tests.support.client import CoachClient
 from tests.support.transfer import import_file
 from tests.support.workbooks import with_parts, workbook
@@ -51,9 +51,7 @@ def changed_workbook(part: str, before: bytes, after: bytes) -> bytes:
 @pytest.mark.parametrize("kind", DAMAGE)
 async def test_a_program_of_a_damaged_workbook_is_refused(coach: CoachClient, kind: str) -> None:
     for fields in ({}, {"dryRun": "true"}):
-        form = aiohttp.FormData(fields, default_to_multipart=True)
-        form.add_field("file", damaged(kind), filename="plan.xlsx")
-        reply = await coach.send("POST", "/coach/programs/import", data=form, dry="dryRun" in fields)
+        reply = await send(coach, damaged(kind), "plan.xlsx", **fields)
         [error] = reply.refused(400, "damaged workbook")["errors"]
         assert (error["field"], error["code"]) == ("file", "INVALID_FILE")
 

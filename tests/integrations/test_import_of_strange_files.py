@@ -10,7 +10,6 @@ import warnings
 import zipfile
 from typing import Any
 
-import aiohttp
 import pytest
 
 from coaching_service.core.database.context import Context
@@ -62,10 +61,7 @@ async def test_a_file_that_is_neither_zip_nor_csv_is_refused(target: CoachClient
 
 @pytest.mark.parametrize("text", ["True", "TRUE", "maybe", "1", "yes", " true", ""])
 async def test_a_dry_run_is_true_or_false_and_nothing_else(target: CoachClient, text: str) -> None:
-    form = aiohttp.FormData(default_to_multipart=True)
-    form.add_field("file", b"name\nAna\n", filename="clients.csv")
-    form.add_field("dryRun", text)
-    error = (await target.send("POST", "/coach/import", data=form)).refused(400)
+    error = (await send(target, b"name\nAna\n", name="clients.csv", dryRun=text)).refused(400)
     assert pick(error["errors"], "field", "code") == [("dryRun", "INVALID")]
     assert await target.ctx.db["companyJobs"].count_documents({"companyId": target.ctx.company_id}) == 0
 

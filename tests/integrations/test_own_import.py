@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import aiohttp
 import pytest
 
 from coaching_service.core.database.context import Context
@@ -33,11 +32,7 @@ STEPS: dict[str, Step] = {company_import.IMPORT: company_import.run_step, undoin
 
 
 async def send(client: CoachClient, content: bytes = TABLE, **fields: str) -> Reply:
-    form = aiohttp.FormData(default_to_multipart=True)
-    form.add_field("file", content, filename="table.csv")
-    for name, value in fields.items():
-        form.add_field(name, value)
-    return await client.send("POST", "/customer/import", data=form)
+    return await transfer.send(client, content, name="table.csv", path="/customer/import", **fields)
 
 
 async def ended(coach: CoachClient, client: CoachClient, job: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,11 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import aiohttp
-
 from coaching_service import features
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import undoing
+from tests.core.test_uploads import form
 from tests.support.client import CoachClient, Reply
 from tests.support.visitor import HtmlPage, Visitor
 
@@ -73,16 +72,18 @@ def pick(found: Iterable[Mapping[str, Any]], *names: str) -> list[tuple[Any, ...
 
 
 async def send(
-    coach: CoachClient, content: bytes, *, dry_run: bool = False, name: str = "export.zip", **fields: str
+    coach: CoachClient,
+    content: bytes,
+    *,
+    dry_run: bool = False,
+    name: str = "export.zip",
+    path: str = "/coach/import",
+    **fields: str,
 ) -> Reply:
     """Upload a file to import, with other text fields."""
-    form = aiohttp.FormData(default_to_multipart=True)
-    form.add_field("file", content, filename=name)
     if dry_run:
-        form.add_field("dryRun", "true")
-    for field, value in fields.items():
-        form.add_field(field, value)
-    return await coach.send("POST", "/coach/import", data=form)
+        fields["dryRun"] = "true"
+    return await coach.send("POST", path, data=form(content, "file", name, **fields))
 
 
 async def run(coach: CoachClient, kind: str = company_import.IMPORT) -> None:
