@@ -31,7 +31,7 @@ UNNAMED = b"Date,Moved what,Reps\n2025-01-06,Squat,8\n"  # no heading means an e
 STEPS: dict[str, Step] = {company_import.IMPORT: company_import.run_step, undoing.UNDO: undoing.run_step}
 
 
-async def send(client: CoachClient, content: bytes = TABLE, **fields: str) -> Reply:
+async def send(client: CoachClient, content: bytes = TABLE, **fields: Any) -> Reply:
     return await transfer.send(client, content, name="table.csv", path="/customer/import", **fields)
 
 

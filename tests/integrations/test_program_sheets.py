@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import Any
 
@@ -16,7 +17,7 @@ from coaching_service.training.set_text.planned import write_planned
 from tests.support.client import UNKNOWN, CoachClient, Reply
 from tests.support.training import Json, employee_key
 from tests.support.transfer import pick
-from tests.support.workbooks import workbook
+from tests.support.workbooks import Row, workbook
 
 PLAN = """Strength block
 Week,Day,Exercise,Sets,Reps,Load,%,RPE,RIR,Rest,Tempo,Superset,Notes
@@ -34,7 +35,7 @@ def read(text: str, unit: str = "kg") -> ProgramSheet:
     return read_program(io.BytesIO(text.encode()), unit)
 
 
-def read_workbook(**sheets: list[list[Any]]) -> ProgramSheet:
+def read_workbook(**sheets: Sequence[Row]) -> ProgramSheet:
     return read_program(io.BytesIO(workbook(**sheets)), "kg")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import date
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -45,9 +45,10 @@ def test_each_row_of_an_export_is_read(export: Export) -> None:
 async def test_an_export_is_imported_set_by_set(coach: CoachClient, name: str) -> None:
     client = await coach.create_customer("Mara", surname="Quill")
     [export] = [each for each in (*EXPORTS, own_csv(client["_id"], "Mara Quill")) if each.name == name]
-    whose = {} if export.format == "workouts" else {"customerId": client["_id"]}
+    owner = {} if export.format == "workouts" else {"customerId": client["_id"]}
+    fields: dict[str, Any] = {**export.answers, **owner}
 
-    job = await import_file(coach, export.build(), name=export.file_name, **whose, **export.answers)
+    job = await import_file(coach, export.build(), name=export.file_name, **fields)
 
     result = job["result"]
     assert (job["status"], result["format"], result["rows"]) == ("done", export.format, ROWS), job["errors"][:3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from contextlib import suppress
 from dataclasses import dataclass
@@ -273,6 +272,10 @@ def _clock_of(found: re.Match[str]) -> str | None:
 
 @cache
 def _months() -> dict[str, int]:
-    forms = itertools.product(("wide", "abbreviated"), ("format", "stand-alone"), LANGUAGES)
-    names = {normalize(name).strip("."): n for form in forms for n, name in get_month_names(*form).items()}
-    return {**names, "sept": 9}
+    months: dict[str, int] = {"sept": 9}
+    for language in LANGUAGES:
+        for width in ("wide", "abbreviated"):
+            for context in ("format", "stand-alone"):
+                names = get_month_names(width, context, language)
+                months |= {normalize(name).strip("."): number for number, name in names.items()}
+    return months
