@@ -16,7 +16,6 @@ from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder
-from coaching_service.integrations.history_import import _clients
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import (
     KnownSessions,
@@ -26,7 +25,7 @@ from coaching_service.integrations.history_import._documents import (
     loads_left_out,
     notes_cut,
 )
-from coaching_service.integrations.history_import._planning import Decisions, decide
+from coaching_service.integrations.history_import._planning import Decisions, create_clients, decide
 from coaching_service.integrations.history_import._reading import (
     ALREADY_THERE,
     CLIENT_GONE,
@@ -160,7 +159,7 @@ class HistoryImport:
             helped = decisions.survey.assisted
             made = await imported_names.create_missing(tx, decisions.names, assistance=helped, remember=remembers)
             plan["exercises"] = stored_answers.list_answers(made)
-            created = await _clients.create(tx, decisions.new_customers)
+            created = await create_clients(tx, decisions.new_customers)
             plan["customers"] = stored_answers.list_answers({**decisions.customers, **created})
 
         fields = {"status": "running", "total": plan["result"]["rows"], "work": work}

@@ -74,22 +74,21 @@ async def import_program(
 
     Raises what `read_sheet` raises.
     """
-    read = await read_sheet(ctx, file, file_name, options)
-    return await _create(ctx, read.name, read.sheet, read.names, read.unit)
+    return await _create(ctx, await read_sheet(ctx, file, file_name, options))
 
 
 @transactional
-async def _create(ctx: Context, name: str, sheet: ProgramSheet, names: ResolvedNames, unit: str) -> ImportedProgram:
-    exercises = await imported_names.create_missing(ctx, names)
-    program = await programs.create(ctx, {"name": name, "description": None, "tags": []})
-    plans = [_plan(day, exercises, unit, ctx.caller.company.load_unit) for day in sheet.days]
+async def _create(ctx: Context, read: ReadProgram) -> ImportedProgram:
+    exercises = await imported_names.create_missing(ctx, read.names)
+    program = await programs.create(ctx, {"name": read.name, "description": None, "tags": []})
+    plans = [_plan(day, exercises, read.unit, ctx.caller.company.load_unit) for day in read.sheet.days]
     plans = [plan for plan in plans if plan["items"] or plan["isRest"]]
     await batches.write(ctx, ProgramPlan(program["_id"]), batches.Batch(created=plans), [])
     return {
         **await programs.get(ctx, program["_id"]),
         "questions": [],
-        "names": names.names,
-        "errors": sheet.problems,
+        "names": read.names.names,
+        "errors": read.sheet.problems,
     }
 
 
