@@ -29,6 +29,7 @@ Week,Day,Exercise,Sets,Reps,Load,%,RPE,RIR,Rest,Tempo,Superset,Notes
 ,Day 4,REST,,,,,,,,,,
 2,Day 1,Back squat,4 sets,AMRAP,135 lbs,,,,,,,
 """
+SQUATS: list[Row] = [("Exercise", "Reps"), ("Squat", 5)]
 
 
 def read(text: str, unit: str = "kg") -> ProgramSheet:
@@ -147,7 +148,7 @@ def test_dates_of_days_are_names_and_dates_of_weeks_are_reported() -> None:
         [date(2026, 1, 7), "Row", 5],
     ]
     assert [(day.day, day.name) for day in read_workbook(Plan=rows).days] == [(1, "2026-01-05"), (2, "2026-01-07")]
-    assert [day.day for day in read_workbook(**{"2026-01-05": [["Exercise", "Reps"], ["Squat", 5]]}).days] == [1]
+    assert [day.day for day in read_workbook(**{"2026-01-05": SQUATS}).days] == [1]
     sheet = read("Week,Day,Exercise,Reps\n05/01/2026,1,Squat,5\n12/01/2026,2,Row,5\n")
     assert [day.day for day in sheet.days] == [1, 2]
     assert pick(sheet.problems, "field", "code") == [("week", "VALUE_LEFT_OUT")] * 2
@@ -332,7 +333,7 @@ def test_days_that_no_program_has_are_problems() -> None:
     sheet = read("Day,Exercise,Sets,Reps\n99999,Squat,3,5\n,Row,3,5\nDay 3661,Dip,3,5\n3660,Press,3,5\n")
     assert [(day.day, [each.name for each in day.exercises]) for day in sheet.days] == [(3660, ["Press"])]
     assert pick(sheet.problems, "line", "field", "code") == [(2, "day", "OUT_OF_RANGE"), (4, "day", "OUT_OF_RANGE")]
-    assert [day.day for day in read_workbook(**{"99999": [["Exercise", "Reps"], ["Squat", 5]]}).days] == [1]
+    assert [day.day for day in read_workbook(**{"99999": SQUATS}).days] == [1]
 
 
 @pytest.mark.parametrize(

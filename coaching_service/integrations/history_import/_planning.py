@@ -92,11 +92,11 @@ async def _decide_customers(
         return {"": None}, [_ASK_FOR_CLIENT]
     known, decisions, unknown = await _load_clients(ctx), dict[str, NameAnswer | None](), list[Question]()
     for client in named:
-        decision = sent.get(normalize(client.label)) or known.find(client)
-        if decision is None:
+        answer = sent.get(normalize(client.label)) or known.find(client)
+        if answer is None:
             unknown.append(known.ask(client))
         else:
-            decisions[client.label] = decision
+            decisions[client.label] = answer
     return decisions, unknown
 
 
