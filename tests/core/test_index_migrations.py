@@ -7,12 +7,7 @@ from typing import Any
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections, now
-from coaching_service.core.database.migrations import (
-    migrate,
-    step_0014_first_access_index,
-    step_0016_number_batches,
-    step_0021_jobs_of_clients,
-)
+from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
 from coaching_service.core.ids import ObjectId
 
 
@@ -24,7 +19,7 @@ async def test_the_unique_index_of_first_access_tokens_is_dropped(old_database: 
     await migrate(old_database.db, old_database.vault)
 
     assert "firstAccessHash" not in await customers.index_information()
-    await step_0014_first_access_index.apply(old_database.db, old_database.vault)
+    await release_0_2.first_access_index(old_database.db, old_database.vault)
 
 
 async def test_the_unique_index_of_jobs_without_clients_is_dropped(old_database: Services) -> None:
@@ -36,12 +31,12 @@ async def test_the_unique_index_of_jobs_without_clients_is_dropped(old_database:
     await migrate(old_database.db, old_database.vault)
 
     assert "companyId_kind" not in await jobs.index_information()
-    await step_0021_jobs_of_clients.apply(old_database.db, old_database.vault)
+    await release_0_3.jobs_of_clients(old_database.db, old_database.vault)
 
 
 async def test_numbers_of_changes_get_batches_and_lose_their_indexes(old_database: Services) -> None:
     """The step can be interrupted; changes that are older than 31 days, or have no number, are left out."""
-    db, apply = old_database.db, step_0016_number_batches.apply
+    db, apply = old_database.db, release_0_2.number_batches
     first, second = ObjectId(), ObjectId()
 
     def change(company: ObjectId, seq: int, last: int, **fields: Any) -> dict[str, Any]:

@@ -7,14 +7,7 @@ from typing import Any
 from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.migrations import (
-    migrate,
-    step_0012_attention,
-    step_0018_clients_may_import,
-    step_0019_key_outreach,
-    step_0020_confirm_in_chat,
-    step_0022_clients_may_move,
-)
+from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.settings import Settings
@@ -86,7 +79,7 @@ async def test_companies_get_the_settings_of_attention_and_their_clients_are_due
     await db["customers"].update_many({}, {"$set": {"figuresUntil": CREATED}})
     await db["customers"].update_one({"name": "Bo"}, {"$set": {"attention": computed, "figuresUntil": CREATED}})
 
-    await step_0012_attention.apply(db, old_database.vault)
+    await release_0_2.attention(db, old_database.vault)
 
     companies = await db["companies"].find({}).sort("_id", 1).to_list(None)
     assert [each["attention"]["inactiveDays"] for each in companies] == [7, 10]
@@ -99,7 +92,7 @@ async def test_clients_of_companies_before_it_may_import(old_database: Services)
     companies = old_database.db["companies"]
     await companies.insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "clientsMayImport": False}])
 
-    await step_0018_clients_may_import.apply(old_database.db, old_database.vault)
+    await release_0_3.clients_may_import(old_database.db, old_database.vault)
 
     stored = await companies.find({}).sort("_id", 1).to_list(None)
     assert [each["clientsMayImport"] for each in stored] == [True, False]
@@ -110,7 +103,7 @@ async def test_clients_of_companies_before_it_may_move_and_add_workouts(old_data
     companies = old_database.db["companies"]
     await companies.insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "clientsMayMove": False}])
 
-    await step_0022_clients_may_move.apply(old_database.db, old_database.vault)
+    await release_0_3.clients_may_move(old_database.db, old_database.vault)
 
     stored = await companies.find({}).sort("_id", 1).to_list(None)
     assert [(each["clientsMayMove"], each["clientsMayAdd"]) for each in stored] == [(True, True), (False, True)]
@@ -122,7 +115,7 @@ async def test_keys_and_assistants_from_before_do_not_confirm_in_the_chat(old_da
     await keys.insert_one({"_id": 2, "companyId": 1, "hash": "b", "restrictions": {"confirmInChat": True}})
     await grants.insert_one({"_id": 1, "companyId": 1, "code": {"hash": "a"}})
 
-    await step_0020_confirm_in_chat.apply(old_database.db, old_database.vault)
+    await release_0_3.confirm_in_chat(old_database.db, old_database.vault)
 
     stored = await keys.find({}).sort("_id", 1).to_list(None)
     assert [each["restrictions"]["confirmInChat"] for each in stored] == [False, True]
@@ -140,7 +133,7 @@ async def test_keys_made_before_it_may_contact_people(old_database: Services) ->
         ]
     )
 
-    await step_0019_key_outreach.apply(old_database.db, old_database.vault)
+    await release_0_3.key_outreach(old_database.db, old_database.vault)
 
     stored = await keys.find({}).sort("_id", 1).to_list(None)
     assert [each["restrictions"] for each in stored] == [

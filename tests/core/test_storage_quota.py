@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.app import create_app
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.migrations import step_0013_file_totals
+from coaching_service.core.database.migrations import release_0_2
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import StorageQuota
@@ -56,7 +56,7 @@ async def test_totals_follow_uploads_replacements_deletions_and_erasure(coach: C
     assert (await totals(ctx))["files"] == 3, "a picture has a thumbnail"
 
     await ctx.db["fileTotals"].delete_one({"_id": ctx.company_id})
-    await step_0013_file_totals.apply(ctx.db, ctx.services.vault)
+    await release_0_2.file_totals(ctx.db, ctx.services.vault)
     assert await totals(ctx) == await stored_files(ctx), "counted by the migration"
 
     (await coach.delete(f"{path}/plan-versions/{plan['_id']}")).ok(204)

@@ -11,7 +11,7 @@ import pytest
 
 from coaching_service import features
 from coaching_service.core.database.documents import now
-from coaching_service.core.database.migrations import step_0015_group_totals
+from coaching_service.core.database.migrations import release_0_2
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
@@ -100,7 +100,7 @@ async def upgraded(coach: CoachClient) -> CoachClient:
     services.complete_counts.clear()
     await coach.ctx.db["groupTotals"].delete_many({"companyId": coach.ctx.company_id})
     for _ in range(2):  # a step can be repeated
-        await step_0015_group_totals.apply(services.db, services.vault)
+        await release_0_2.group_totals(services.db, services.vault)
     return coach
 
 

@@ -1,16 +1,14 @@
 """Changes of the stored shape of documents between releases: numbered steps, each applied once.
 
-To add a step, create a module `step_NNNN_name.py` with a function `apply(db, vault)` and list it in `STEPS`. A step
-must be idempotent and resumable: it finds the documents that still have the old shape, changes only those, and can be
-run again after an interruption or by two processes at the same time. It uses collection and field names as they are
-stored at that release, and no code of the features, which changes later.
+To add a step, declare it in the module of its release, such as `release_0_3`. A step must be idempotent and resumable:
+it finds the documents that still have the old shape, changes only those, and can be run again after an interruption or
+by two processes at the same time. It uses collection and field names as they are stored at that release, and no code of
+the features, which changes later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from inspect import getmodule
+from collections.abc import Sequence
 
 import pymongo
 import structlog
@@ -20,30 +18,8 @@ from coaching_service import __version__
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.collections import now
 from coaching_service.core.database.context import Database
-from coaching_service.core.database.migrations import (
-    step_0001_last_trained_date,
-    step_0002_sealed_mail,
-    step_0003_sessions,
-    step_0004_exercise_media,
-    step_0005_photo_content_types,
-    step_0006_session_applications,
-    step_0007_one_rep_max_estimates,
-    step_0008_authors,
-    step_0009_exercise_uploads,
-    step_0010_change_log,
-    step_0011_pending_forms,
-    step_0012_attention,
-    step_0013_file_totals,
-    step_0014_first_access_index,
-    step_0015_group_totals,
-    step_0016_number_batches,
-    step_0017_training_load,
-    step_0018_clients_may_import,
-    step_0019_key_outreach,
-    step_0020_confirm_in_chat,
-    step_0021_jobs_of_clients,
-    step_0022_clients_may_move,
-)
+from coaching_service.core.database.migrations import release_0_2, release_0_3
+from coaching_service.core.database.migrations.steps import Step
 
 COLLECTION = "migrations"
 _DEADLINE_SECONDS = 24 * 3600.0  # of one operation of a step, instead of the deadline of requests
@@ -55,52 +31,7 @@ class NewerDatabase(Exception):
     """A later version has changed the stored documents; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """One change of stored documents. `number` decides the order and never changes.
-
-    `release` is the minor version that brings it, such as "0.3". Another patch version of the same minor version may
-    serve the changed documents, an earlier minor version may not: see docs/upgrading.md.
-    """
-
-    number: int
-    name: str
-    apply: Callable[[Database, Vault], Awaitable[None]]
-    release: str
-
-    @property
-    def description(self) -> str:
-        """What the stored documents are like afterwards: the first paragraph of the module's docstring, in one line."""
-        documentation = getmodule(self.apply).__doc__ or ""
-        return " ".join(documentation.strip().split("\n\n")[0].split())
-
-
-STEPS = (
-    Step(1, "last_trained_date", step_0001_last_trained_date.apply, "0.2"),
-    Step(2, "sealed_mail", step_0002_sealed_mail.apply, "0.2"),
-    Step(3, "sessions", step_0003_sessions.apply, "0.2"),
-    Step(4, "exercise_media", step_0004_exercise_media.apply, "0.2"),
-    Step(5, "photo_content_types", step_0005_photo_content_types.apply, "0.2"),
-    Step(6, "session_applications", step_0006_session_applications.apply, "0.2"),
-    Step(7, "one_rep_max_estimates", step_0007_one_rep_max_estimates.apply, "0.2"),
-    Step(8, "authors", step_0008_authors.apply, "0.2"),
-    Step(9, "exercise_uploads", step_0009_exercise_uploads.apply, "0.2"),
-    Step(10, "change_log", step_0010_change_log.apply, "0.2"),
-    Step(11, "pending_forms", step_0011_pending_forms.apply, "0.2"),
-    Step(12, "attention", step_0012_attention.apply, "0.2"),
-    Step(13, "file_totals", step_0013_file_totals.apply, "0.2"),
-    Step(14, "first_access_index", step_0014_first_access_index.apply, "0.2"),
-    Step(15, "group_totals", step_0015_group_totals.apply, "0.2"),
-    # Not for a patch version: the code before it does not store the batches, and names the indexes that it drops.
-    Step(16, "number_batches", step_0016_number_batches.apply, "0.2"),
-    # Not for a patch version of 0.2: its code does not know the new types of records.
-    Step(17, "training_load", step_0017_training_load.apply, "0.3"),
-    Step(18, "clients_may_import", step_0018_clients_may_import.apply, "0.3"),
-    Step(19, "key_outreach", step_0019_key_outreach.apply, "0.3"),
-    Step(20, "confirm_in_chat", step_0020_confirm_in_chat.apply, "0.3"),
-    Step(21, "jobs_of_clients", step_0021_jobs_of_clients.apply, "0.3"),
-    Step(22, "clients_may_move", step_0022_clients_may_move.apply, "0.3"),
-)
+STEPS = (*release_0_2.release.steps, *release_0_3.release.steps)
 
 
 async def migrate(db: Database, vault: Vault, steps: Sequence[Step] = STEPS) -> list[str]:

@@ -1,0 +1,75 @@
+"""What version 0.3 changes. The docstring of a step says what the stored documents are like afterwards."""
+
+from __future__ import annotations
+
+from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.database.collections import now
+from coaching_service.core.database.context import Database
+from coaching_service.core.database.migrations.steps import Release, drop_indexes, set_missing
+from coaching_service.core.ids import stable_id
+
+release = Release("0.3")
+
+
+# Not for a patch version of 0.2: its code does not know the new types of records.
+@release.step(17)
+async def training_load(db: Database, _: Vault) -> None:
+    """A background job of each company computes totals, best sets and personal records of logs again.
+
+    Loads of assisted machines are no volume, repetitions in reserve count in estimates, times and distances are
+    records.
+    """
+    kind = "renew_training_load"
+    async for company in db["companies"].find({}, {"_id": 1}):
+        at = now()
+        job = {
+            "companyId": company["_id"],
+            "about": None,
+            "kind": kind,
+            "arguments": {"last": None, "exerciseId": None},
+            "runAfter": at,
+            "attempts": 0,
+            "lease": None,
+            "createdAt": at,
+        }
+        identifier = stable_id(kind, str(company["_id"]))
+        await db["jobs"].update_one({"_id": identifier}, {"$setOnInsert": job}, upsert=True)
+
+
+@release.step(18)
+async def clients_may_import(db: Database, _: Vault) -> None:
+    """Companies have `clientsMayImport`: whether clients may import their own training history."""
+    await set_missing(db, "companies", {"clientsMayImport": True})
+
+
+@release.step(19)
+async def key_outreach(db: Database, _: Vault) -> None:
+    """API keys have `restrictions.outreach`: whether an assistant with the key may contact people and change many
+    clients.
+
+    Keys made before may, as they could.
+    """
+    await set_missing(db, "apiKeys", {"restrictions.outreach": True})
+
+
+@release.step(20)
+async def confirm_in_chat(db: Database, _: Vault) -> None:
+    """API keys and connected assistants have `confirmInChat`: whether an assistant may confirm calls itself, within
+    limits.
+
+    Those made before may not: their calls wait for the coach's approval.
+    """
+    await set_missing(db, "apiKeys", {"restrictions.confirmInChat": False})
+    await set_missing(db, "assistantGrants", {"confirmInChat": False})
+
+
+@release.step(21)
+async def jobs_of_clients(db: Database, _: Vault) -> None:
+    """Jobs of a company have a unique index on kind and client: clients import their history at the same time."""
+    await drop_indexes(db, "companyJobs", "companyId_kind")
+
+
+@release.step(22)
+async def clients_may_move(db: Database, _: Vault) -> None:
+    """Companies have `clientsMayMove` and `clientsMayAdd`: whether clients may move workouts, and add workouts."""
+    await set_missing(db, "companies", {"clientsMayMove": True, "clientsMayAdd": True})
