@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 import uvloop
@@ -11,6 +13,7 @@ from marshmallow import ValidationError, fields
 from rich.console import Console
 
 from coaching_service import runtime
+from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of
 from coaching_service.core.database.context import Context, Services
@@ -62,6 +65,26 @@ def with_services(
                 host = hosts_of(opened.settings.mongodb_uri or "")
                 raise click.ClickException(f"The database at {host} cannot be reached") from None
             raise
+
+
+def on_database(
+    *, creates: bool = False, prepares: bool = True
+) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+    """Return the decorator of a command that runs as a whole on the database of its settings, as `with_services` does.
+
+    The command takes the services, and gets the option --data.
+    """
+
+    def decorate(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+        @data_option
+        @wraps(command)
+        def run(data: Path | None, **given: Any) -> None:
+            settings = settings_with(data)
+            with_services(settings, lambda services: command(services, **given), creates=creates, prepares=prepares)
+
+        return run
+
+    return decorate
 
 
 async def find_coach(services: Services, email: str) -> Principal:

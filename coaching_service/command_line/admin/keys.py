@@ -1,15 +1,13 @@
-"""Master keys: rotate."""
+"""The keys of the service: rotate the master keys, and replace the key of Web Push."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from coaching_service.command_line.admin.running import as_operator, json_option, report
-from coaching_service.command_line.options import data_option
-from coaching_service.command_line.rotate_secrets import rotate as rotate_secrets
+from coaching_service.command_line.admin.running import as_operator, report
+from coaching_service.command_line.maintenance import rotate as rotate_secrets
 from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.people.push import keys as push_keys
 
 
 @click.group()
@@ -23,18 +21,34 @@ def keys() -> None:
 
 
 @keys.command()
-@json_option
-@data_option
-def rotate(as_json: bool, data: Path | None) -> None:
+@as_operator
+async def rotate(operator: Operator, *, as_json: bool) -> None:
     """Encrypt every stored secret with the newest of SECRET_KEYS, as `coaching-service rotate-secrets` does.
 
     Its help says how to replace a master key while the service runs.
     """
+    total, changed = await rotate_secrets(operator.services)
+    await operator.record("keys.rotated", changed=changed)
+    report(f"{total} keys, {changed} of them re-encrypted", {"secrets": total, "changed": changed}, as_json=as_json)
 
-    async def work(operator: Operator) -> None:
-        total, changed = await rotate_secrets(operator.services)
-        await operator.record("keys.rotated", changed=changed)
-        message = f"{total} keys, {changed} of them re-encrypted"
-        report(message, {"secrets": total, "changed": changed}, as_json=as_json)
 
-    as_operator(data, work)
+@click.group()
+def push() -> None:
+    """The key with which the service signs notifications (VAPID). `doctor --check push-key` shows it.
+
+    \b
+    coaching-service admin push rotate-key
+    """
+
+
+@push.command("rotate-key")
+@as_operator
+async def rotate_key(operator: Operator, *, as_json: bool) -> None:
+    """Make a new key, and print its public part.
+
+    A device that receives notifications uses the previous key until it opens a page: then it subscribes with the new
+    one. Keys that were replaced over 100 days ago are deleted.
+    """
+    key = await push_keys.rotate(operator.services)
+    await operator.record("push.keyRotated", key=key)
+    report(f"New devices subscribe with {key}", {"key": key}, as_json=as_json)

@@ -8,12 +8,13 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import click
 
-from coaching_service.command_line.options import settings_with
+from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.responses import to_json
@@ -29,15 +30,17 @@ company_argument = click.argument("company", metavar="COMPANY")
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a printed list: its title, and its width; the last one may be longer."""
+class Column(Generic[T]):
+    """A column of a printed list: its title, its width, and its value in a row; the last one may be longer."""
 
     title: str
     width: int
+    value: Callable[[T], object]
     right: bool = False
 
-    def align(self, text: str) -> str:
-        """Return `text` in the width of the column."""
+    def align(self, value: object) -> str:
+        """Return `value` in the width of the column; `-` for None."""
+        text = "-" if value is None else str(value)
         return text.rjust(self.width) if self.right else text.ljust(self.width)
 
 
@@ -51,7 +54,7 @@ def operator_name() -> str:
         return f"uid {number}"
 
 
-def as_operator(data: Path | None, work: Callable[[Operator], Awaitable[T]]) -> T:
+def run_as_operator(data: Path | None, work: Callable[[Operator], Awaitable[T]]) -> T:
     """Run `work` as the operator, on the database of the settings, also while a service runs."""
 
     async def run(services: Services) -> T:
@@ -60,15 +63,25 @@ def as_operator(data: Path | None, work: Callable[[Operator], Awaitable[T]]) -> 
     return with_services(settings_with(data), run)
 
 
+def as_operator(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Return a command that runs as a whole as the operator: it takes the operator, and gets --json and --data."""
+
+    @json_option
+    @data_option
+    @wraps(command)
+    def run(data: Path | None, **given: Any) -> None:
+        run_as_operator(data, lambda operator: command(operator, **given))
+
+    return run
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print one object in one line."""
     sys.stdout.buffer.write(to_json(value) + b"\n")
     sys.stdout.buffer.flush()
 
 
-async def print_list(
-    rows: AsyncIterator[T], columns: Sequence[Column], cells: Callable[[T], Sequence[str]], *, as_json: bool, empty: str
-) -> None:
+async def print_list(rows: AsyncIterator[T], columns: Sequence[Column[T]], *, as_json: bool, empty: str) -> None:
     """Print rows as they are read: in columns, or as JSON. `empty` is printed to standard error if there are none."""
     count = 0
     async for row in rows:
@@ -76,8 +89,8 @@ async def print_list(
             print_json(row)  # type: ignore[arg-type]  # every row is a TypedDict
         else:
             if count == 0:
-                click.echo(_line(columns, [column.title for column in columns]))
-            click.echo(_line(columns, cells(row)))
+                click.echo("  ".join(column.align(column.title) for column in columns).rstrip())
+            click.echo("  ".join(column.align(column.value(row)) for column in columns).rstrip())
         count += 1
     if not count and not as_json:
         click.echo(empty, err=True)
@@ -109,7 +122,3 @@ def format_bytes(size: int) -> str:
 def format_time(time: datetime | None) -> str:
     """Return a stored time (UTC) to the minute; `-` for None."""
     return "-" if time is None else f"{time:%Y-%m-%d %H:%M}"
-
-
-def _line(columns: Sequence[Column], texts: Sequence[str]) -> str:
-    return "  ".join(column.align(text) for column, text in zip(columns, texts, strict=True)).rstrip()

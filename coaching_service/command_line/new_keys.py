@@ -1,10 +1,17 @@
-"""Making a key for backups."""
+"""Making keys: master keys, and keys for backups."""
 
 from __future__ import annotations
 
 import click
 
+from coaching_service.core.auth.secrets import new_master_key
 from coaching_service.core.database.backup.encryption import new_identity
+
+
+@click.command("new-secret-key")
+def new_secret_key() -> None:
+    """Print a new master key for SECRET_KEYS. Store it safely: data encrypted with it cannot be read without it."""
+    click.echo(new_master_key())
 
 
 @click.command("new-backup-key")

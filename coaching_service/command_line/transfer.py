@@ -1,15 +1,23 @@
-"""Importing a file into a company."""
+"""Exporting a company to a file, and importing a file into one."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Literal, TypedDict, TypeVar, Unpack, cast, get_args
+from typing import IO, Literal, TypedDict, Unpack, cast, get_args
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.running import as_owner, console, with_services
+from coaching_service.command_line.running import as_owner, console, on_database, with_services
 from coaching_service.core.csv_rows import write_rows
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
@@ -24,7 +32,6 @@ from coaching_service.library.imported_names.answers import read_answers
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 
-T = TypeVar("T")
 _OPTIONS = {"LOAD_UNIT": "--load-unit", "DISTANCE_UNIT": "--distance-unit", "DATE_ORDER": "--date-order"}
 
 
@@ -36,6 +43,25 @@ class _Answers(TypedDict):
     exercises: tuple[str, ...]
     clients: tuple[str, ...]
     columns: tuple[str, ...]
+
+
+@click.command("export")
+@click.option("--email", required=True, help="Sign-in address of the owner of the company.")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@on_database()
+async def export_company(services: Services, email: str, file: Path) -> None:
+    """Write everything of a company to FILE, a ZIP archive: account, libraries and all clients with their files.
+
+    `docs/export-format.md` describes it; `import` reads it.
+    """
+    click.echo(f"{file}: {await write_export(await as_owner(services, email), file)} bytes")
+
+
+async def write_export(ctx: Context, file: Path) -> int:
+    """Write the export of the company of `ctx` to a file, and show the progress; returns the number of bytes."""
+    with Progress(TextColumn("Exporting"), DownloadColumn(), TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task("")
+        return await commands.export_company(ctx, file, lambda done: bar.update(task, completed=done))
 
 
 def _pairs(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:

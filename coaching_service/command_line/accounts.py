@@ -1,18 +1,20 @@
-"""Creating a company."""
+"""Creating companies and API keys."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
+from marshmallow import ValidationError
 
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.passwords import read_password
-from coaching_service.command_line.running import validate_with, with_services
+from coaching_service.command_line.running import find_coach, on_database, validate_with, with_services
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.validation import Email, Text, Timezone
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities.passwords import hash_password
+from coaching_service.people.sessions.schemas import NewPassword
 from coaching_service.people.team import service as team
 
 
@@ -44,7 +46,7 @@ def create_company(
     data: Path | None,
 ) -> None:
     """Create COMPANY with its owner, and print an API key of the owner."""
-    new_password = read_password(command, password, from_stdin=password_stdin)
+    new_password = _read_password(command, password, from_stdin=password_stdin)
 
     async def work(services: Services) -> None:
         ctx = Context(services)
@@ -56,3 +58,33 @@ def create_company(
         click.echo(f"Company  {owner.company.id}\nKey      {key['key']}")
 
     with_services(settings_with(data), work, creates=True)
+
+
+def _read_password(command: click.Context, given: str | None, *, from_stdin: bool) -> str:
+    """Return the password of the option `--password`, else of `--password-stdin`, else what is typed twice.
+
+    Raises UsageError for both options, and BadParameter if it is not accepted as a new password.
+    """
+    if given is not None and from_stdin:
+        raise click.UsageError("Use --password or --password-stdin, not both.", command)
+    if from_stdin:
+        given = sys.stdin.readline().rstrip("\r\n")
+    elif given is None:
+        given = click.prompt("Password", hide_input=True, confirmation_prompt=True)
+    try:
+        password: str = NewPassword().deserialize(given)
+    except ValidationError as error:
+        raise click.BadParameter(f"{error.messages[0]}.", command, param_hint="--password") from None
+    return password
+
+
+@click.command("create-key")
+@click.option("--email", required=True, help="Sign-in address of the coach the key belongs to.")
+@click.option("--name", default="Command line", show_default=True, help="Name of the key.")
+@click.option("--outreach", is_flag=True, help="Assistants with it may contact people and change many clients at once.")
+@on_database()
+async def create_key(services: Services, email: str, name: str, *, outreach: bool) -> None:
+    """Create an API key for a coach and print it."""
+    coach = await find_coach(services, email)
+    key = await api_keys.create(Context(services).acting_as(coach), name, {"outreach": outreach})
+    click.echo(key["key"])
