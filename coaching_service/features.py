@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from coaching_service.core.changes import retention
 from coaching_service.core.changes.numbering import checks as numbering_checks
-from coaching_service.core.database import file_total_checks, index_checks, server_versions
+from coaching_service.core.database import file_totals, indexes, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.checks import job_checks
+from coaching_service.core.jobs.inspection import job_checks
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.integrations.background_jobs import routes as background_jobs
@@ -351,13 +351,13 @@ STANDING_JOBS = {
 }
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
-    *index_checks.CHECKS,
+    *indexes.CHECKS,
     *document_shapes.CHECKS,
     *references.CHECKS,
     *sign_ins.CHECKS,
     *account_checks.CHECKS,
     *file_checks.CHECKS,
-    *file_total_checks.CHECKS,
+    *file_totals.CHECKS,
     *customers_checks.CHECKS,
     *workouts_checks.CHECKS,
     *nutrition_plans_checks.CHECKS,

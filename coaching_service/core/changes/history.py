@@ -66,11 +66,7 @@ async def list_clients_created_by_batch(ctx: Context, batch_id: ObjectId) -> lis
 
 async def _list_clients_of_batch(ctx: Context, batch_id: ObjectId, document: Filter) -> list[ObjectId]:
     """Return the clients of whom a change of a batch has such a document, in the order of their identifiers."""
-    where: Filter = {
-        "batchId": batch_id,
-        "customerId": {"$type": "objectId"},
-        "documents": {"$elemMatch": document},
-    }
+    where: Filter = {"batchId": batch_id, "customerId": {"$type": "objectId"}, "documents": {"$elemMatch": document}}
     groups = await changes.aggregate(
         ctx, where, {"$group": {"_id": "$customerId"}}, {"$sort": {"_id": 1}}, hint=BY_BATCH
     )
@@ -144,15 +140,11 @@ async def list_numbered(
     has_more = len(numbered) == limit
     if numbered and (has_more or customer_id is None):
         until = numbered[-1]["lastSeq"]
-    read = await _find_numbered(ctx, [each["_id"] for each in numbered]) if numbered else []
-    return NumberedPage(read, until, has_more)
-
-
-async def _find_numbered(ctx: Context, change_ids: Sequence[ObjectId]) -> list[NumberedChange]:
-    """Return changes with their events, in the order of their numbers; erased ones are left out."""
-    read: Sequence[Any] = await changes.find(ctx, {"_id": {"$in": list(change_ids)}}, fields=_NUMBERED, hint="_id_")
-    numbered: Sequence[NumberedChange] = read
-    return sorted(numbered, key=lambda change: change["lastSeq"])
+    read: list[Any] = []  # NumberedChange
+    if numbered:
+        ids = [each["_id"] for each in numbered]
+        read = await changes.find(ctx, {"_id": {"$in": ids}}, fields=_NUMBERED, hint="_id_")
+    return NumberedPage(sorted(read, key=lambda change: change["lastSeq"]), until, has_more)
 
 
 async def _find_client_numbers(

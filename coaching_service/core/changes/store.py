@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coaching_service.core.changes.models import StoredChange, StoredPart
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, PipelineStage, now
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, PipelineStage
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.recording import Undo
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 
@@ -51,7 +50,6 @@ parts = Documents[StoredPart](
 
 BY_FEED, BY_COMPANY_FEED = changes.index_name(*_FEED_FIELDS), changes.index_name(*_COMPANY_FEED_FIELDS)
 BY_CLIENT, BY_BATCH = changes.index_name(*_CLIENT_FIELDS), changes.index_name("batchId")
-_OLD_BATCH = 500
 
 
 async def hide_feed_entries(
@@ -85,29 +83,3 @@ def update_feed(condition: PipelineStage, fields: Mapping[str, Any]) -> list[Pip
         {"$set": {"feed": {"$map": {"input": "$feed", "as": "entry", "in": updated}}}},
         {"$set": {"feedCount": {"$size": shown}}},
     ]
-
-
-async def set_undone(ctx: Context, undoes: Collection[Undo]) -> bool:
-    """Mark changes as undone; returns False if one has been undone before."""
-    marks = [({"_id": undo.of, "undoneBy": None}, {"$set": {"undoneBy": undo.id}}) for undo in undoes]
-    return await changes.set_derived_each(ctx, marks) == len(marks)
-
-
-async def set_effective(ctx: Context, change_ids: Sequence[ObjectId]) -> None:
-    """Mark changes as effective again: their undo has been undone."""
-    await changes.set_derived(ctx, {"_id": {"$in": list(change_ids)}}, {"$set": {"undoneBy": None}})
-
-
-async def remove_old_patches(services: Services) -> int:
-    """Remove the expired patches, and hidden feed entries, of a batch of changes; returns how many."""
-    collection = changes.across_companies(services)
-    where = {"patchUntil": {"$lte": now()}}
-    old = [change["_id"] async for change in collection.find(where, {"_id": 1}, limit=_OLD_BATCH)]
-    if old:
-        change = {
-            "$unset": {"patch": "", "parts": "", "patchUntil": ""},
-            "$set": {"undoable": False},
-            "$pull": {"feed": {"hiddenBy": {"$ne": None}}},
-        }
-        await collection.update_many({"_id": {"$in": old}}, change)
-    return len(old)

@@ -94,11 +94,12 @@ async def restore(ctx: Context, changes: Sequence[StoredChange], patches: Mappin
     is_single = len(changes) == 1 and ctx.batch_id is None
     undoes = {change["customerId"]: Undo(recorder.id if is_single else ObjectId(), change["_id"]) for change in changes}
     recorder.undoes |= undoes
-    if not await store.set_undone(ctx, undoes.values()):
+    marks = [({"_id": undo.of, "undoneBy": None}, {"$set": {"undoneBy": undo.id}}) for undo in undoes.values()]
+    if await store.changes.set_derived_each(ctx, marks) < len(marks):  # one has been undone before
         raise DocumentsMoved([document for change in changes for document in change["documents"]])
     await _write(ctx, restored)
     if effective := [change["undoOf"] for change in changes if change["undoOf"] is not None]:
-        await store.set_effective(ctx, effective)
+        await store.changes.set_derived(ctx, {"_id": {"$in": effective}}, {"$set": {"undoneBy": None}})
     if of_clients := {client: undo.of for client, undo in undoes.items() if client is not None}:
         await store.restore_feeds(ctx, of_clients)
     await ctx.publish(DocumentsRestored(restored))

@@ -239,8 +239,9 @@ async def iterate_abandoned(
 ) -> AsyncIterator[list[ObjectId]]:
     """Iterate over the identifiers of files that have been pending for over an hour, in batches."""
     where = {"pending": True, "uploadDate": {"$lt": now() - older_than}}
-    async for ids in _batches(files.across_companies(services).find(where, {"_id": 1}, batch_size=_BATCH)):
-        yield ids
+    cursor = files.across_companies(services).find(where, {"_id": 1}, batch_size=_BATCH)
+    while batch := await cursor.to_list(_BATCH):
+        yield [file["_id"] for file in batch]
 
 
 async def iterate_chunks_without_file(
@@ -259,8 +260,8 @@ async def iterate_chunks_without_file(
         hint="files_id_n",
         allowDiskUse=True,
     )
-    async for ids in _batches(cursor):
-        yield ids
+    while batch := await cursor.to_list(_BATCH):
+        yield [chunk["_id"] for chunk in batch]
 
 
 async def count_bytes(services: Services, ids: Sequence[ObjectId]) -> int:
@@ -268,14 +269,3 @@ async def count_bytes(services: Services, ids: Sequence[ObjectId]) -> int:
     total = {"$group": {"_id": None, "bytes": {"$sum": {"$binarySize": "$data"}}}}
     cursor = chunks.across_companies(services).aggregate([{"$match": {"files_id": {"$in": list(ids)}}}, total])
     return sum([int(each["bytes"]) async for each in cursor])
-
-
-async def _batches(documents: AsyncIterator[Document]) -> AsyncIterator[list[ObjectId]]:
-    batch: list[ObjectId] = []
-    async for document in documents:
-        batch.append(document["_id"])
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch

@@ -15,11 +15,6 @@ from pymongo.monitoring import (
     ConnectionClosedEvent,
     ConnectionCreatedEvent,
     ConnectionPoolListener,
-    ConnectionReadyEvent,
-    PoolClearedEvent,
-    PoolClosedEvent,
-    PoolCreatedEvent,
-    PoolReadyEvent,
 )
 
 from coaching_service.core.metrics import DATABASE_COMMANDS, Metrics
@@ -121,17 +116,7 @@ class ConnectionObserver(ConnectionPoolListener):
         """Count an operation that is over."""
         self._in_use.discard((event.address, event.connection_id))
 
-    def pool_created(self, event: PoolCreatedEvent) -> None:
-        """Not of interest."""
+    def pool_created(self, event: object) -> None:
+        """Ignore what happens to the pool: the connections are reported as well."""
 
-    def pool_ready(self, event: PoolReadyEvent) -> None:
-        """Not of interest."""
-
-    def pool_cleared(self, event: PoolClearedEvent) -> None:
-        """Not of interest: the connections are reported as well."""
-
-    def pool_closed(self, event: PoolClosedEvent) -> None:
-        """Not of interest: the connections are reported as well."""
-
-    def connection_ready(self, event: ConnectionReadyEvent) -> None:
-        """Not of interest."""
+    pool_ready = pool_cleared = pool_closed = connection_ready = pool_created

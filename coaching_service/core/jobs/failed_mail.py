@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
-from typing import cast
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job
 
 RETENTION = timedelta(days=30)
 
@@ -26,7 +25,7 @@ class FailedMail(Stored):
     tries: int
 
 
-_mails = Documents[FailedMail](
+mails = Documents[FailedMail](
     "failedMails",
     (Index(("about",)),),
     client_field="about",
@@ -38,34 +37,17 @@ _mails = Documents[FailedMail](
 )
 
 
-async def store(
-    services: Services,
-    identifier: ObjectId,
-    company_id: ObjectId | None,
-    about: ObjectId | None,
-    sealed: bytes,
-    *,
-    reason: str,
-    tries: int,
-) -> None:
-    """Store a mail that was given up; repeating it changes nothing."""
+async def store(services: Services, job: Job, reason: str) -> None:
+    """Store the mail of a job that was given up; repeating it changes nothing."""
     at = now()
-    fields = {"companyId": company_id, "about": about, "sealed": sealed, "reason": reason, "tries": tries}
-    new = {**fields, "createdAt": at, "updatedAt": at, "version": 0}
-    await _mails.across_companies(services).update_one({"_id": identifier}, {"$setOnInsert": new}, upsert=True)
-
-
-async def iterate(services: Services) -> AsyncIterator[FailedMail]:
-    """Yield the mails of all companies that were given up, oldest first."""
-    async for mail in _mails.across_companies(services).find({}, sort=[("createdAt", 1)], hint="createdAt"):
-        yield cast("FailedMail", mail)
-
-
-async def find(services: Services, identifier: ObjectId) -> FailedMail | None:
-    """Return a mail of any company, or None."""
-    return cast("FailedMail | None", await _mails.across_companies(services).find_one({"_id": identifier}))
-
-
-async def remove(ctx: Context, identifier: ObjectId) -> bool:
-    """Remove a mail of the company in the caller's transaction; returns whether it was there."""
-    return await _mails.delete(ctx, {"_id": identifier}) is not None
+    new = {
+        "companyId": job.company_id,
+        "about": job.about,
+        "sealed": job.arguments["sealed"],
+        "reason": reason,
+        "tries": job.arguments["tries"] + 1,
+        "createdAt": at,
+        "updatedAt": at,
+        "version": 0,
+    }
+    await mails.across_companies(services).update_one({"_id": job.id}, {"$setOnInsert": new}, upsert=True)

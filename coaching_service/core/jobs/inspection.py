@@ -1,20 +1,26 @@
-"""The jobs of all companies, for the operator, the checks of the stored data and the metrics."""
+"""The jobs of all companies, for the operator and the metrics, and the checks of them and of the mail in them."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
+from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.database.checks import Check, Repair, check_of
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.queue import StoredJob, from_now, stored_jobs
 from coaching_service.core.jobs.worker import RETRY_SECONDS
 
+_FAILING_ATTEMPTS = 6  # then every ten minutes
+_LATE: Document = {"$expr": {"$lt": ["$runAfter", from_now(timedelta(minutes=-10))]}}
 # Claimed jobs that no process has, and that none can claim for longer than they wait on purpose, for the end of a lease
 # or for the next attempt: the clock of the database was ahead.
-BLOCKED: Document = {
+_BLOCKED: Document = {
     "attempts": {"$gt": 0},
     "isPaused": {"$ne": True},
     "$expr": {"$gt": ["$runAfter", from_now(2 * timedelta(seconds=RETRY_SECONDS[-1]))]},
@@ -51,37 +57,11 @@ def _unclaimed(job: StoredJob) -> Document:
     return {"_id": job["_id"], "lease": job["lease"], "runAfter": job["runAfter"]}
 
 
-async def count_of_company(ctx: Context) -> int:
-    """Return how many jobs of the company are in the queue."""
-    return await stored_jobs.count(ctx, {}, hint="companyId_about")
-
-
 async def iterate_arguments(services: Services, kinds: Sequence[str]) -> AsyncIterator[Document]:
     """Iterate over the arguments of the queued jobs of these kinds, of all companies."""
     where = {"kind": {"$in": list(kinds)}}
     async for job in stored_jobs.across_companies(services).find(where, {"arguments": 1}, hint="kind_runAfter"):
         yield job["arguments"]
-
-
-async def iterate_matching(services: Services, where: Document) -> AsyncIterator[str]:
-    """Iterate over the jobs of all companies that match `where`: the identifier and the kind of each."""
-    cursor = stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
-    async for job in cursor:
-        yield f"{job['_id']} {job['kind']}"
-
-
-async def release_blocked(services: Services) -> None:
-    """Make the blocked jobs due now."""
-    await stored_jobs.across_companies(services).update_many(BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
-
-
-async def iterate_sealed(services: Services, kind: str) -> AsyncIterator[tuple[ObjectId, bytes]]:
-    """Iterate over the identifiers and the encrypted arguments `sealed` of the jobs of a kind."""
-    cursor: Any = stored_jobs.across_companies(services).find(
-        {"kind": kind}, {"arguments.sealed": 1}, hint="kind_runAfter"
-    )
-    async for job in cursor:
-        yield job["_id"], job["arguments"]["sealed"]
 
 
 async def count_due(services: Services, kinds: Collection[str]) -> dict[str, tuple[int, float]]:
@@ -94,3 +74,78 @@ async def count_due(services: Services, kinds: Collection[str]) -> dict[str, tup
     ]
     cursor = stored_jobs.across_companies(services).aggregate(stages, hint="kind_runAfter")
     return {each["_id"]: (each["count"], each["seconds"]) async for each in cursor}
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+async def _iterate_matching(services: Services, where: Document) -> AsyncIterator[str]:
+    """Iterate over the jobs of all companies that match `where`: the identifier and the kind of each."""
+    cursor = stored_jobs.across_companies(services).find(where, {"kind": 1}, batch_size=200)
+    async for job in cursor:
+        yield f"{job['_id']} {job['kind']}"
+
+
+async def _release_blocked(services: Services) -> None:
+    """Make the blocked jobs due now."""
+    await stored_jobs.across_companies(services).update_many(_BLOCKED, [{"$set": {"runAfter": "$$NOW"}}])
+
+
+async def _iterate_unreadable_mail(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the queued mail that no master key opens."""
+    where, fields = {"kind": mail.SEND}, {"arguments.sealed": 1}
+    async for job in stored_jobs.across_companies(services).find(where, fields, hint="kind_runAfter"):
+        try:
+            mail.open_content(services.vault, job["_id"], job["arguments"]["sealed"])
+        except SecretUnreadable:
+            yield job["_id"]
+
+
+def _check_jobs(
+    name: str, title: str, where: Document, problem: str, advice: str, repair: Repair | None = None
+) -> Check:
+    """Return the check that finds the jobs that match `where`."""
+    iterate = partial(_iterate_matching, where=where)
+    return check_of(name, title, iterate, problem, advice, repair, counts=True)
+
+
+def job_checks(kinds: Collection[str]) -> tuple[Check, ...]:
+    """Return the checks of the jobs of a service that runs these kinds."""
+    return (
+        _check_jobs(
+            "jobs-late",
+            "Jobs run when they are due",
+            _LATE,
+            "Jobs that have been due for over ten minutes",
+            "Start the service, which runs them. If it runs, it has too much to do: add processes, or wait",
+        ),
+        _check_jobs(
+            "jobs-failing",
+            "Jobs succeed",
+            {"attempts": {"$gte": _FAILING_ATTEMPTS}},
+            "Jobs that fail again and again",
+            'The log says why: search for "job failed" with this identifier. They are repeated every ten minutes',
+        ),
+        _check_jobs(
+            "jobs-blocked",
+            "Claimed jobs run",
+            _BLOCKED,
+            "Claimed jobs that no process runs",
+            "Run doctor --repair. The clock of the database was wrong when they were claimed",
+            _release_blocked,
+        ),
+        _check_jobs(
+            "jobs-unknown",
+            "This version knows all jobs",
+            {"kind": {"$nin": list(kinds)}},
+            "Jobs that this version does not know",
+            "Another version of the service has stored them, and has to run until they are done",
+        ),
+        check_of(
+            "secrets-mail",
+            "Queued mail can be read",
+            _iterate_unreadable_mail,
+            "Queued mail that no master key opens",
+            "Add the master key that it was encrypted with to SECRET_KEYS, after the newest; else it is never sent",
+        ),
+    )

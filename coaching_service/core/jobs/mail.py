@@ -245,7 +245,7 @@ async def send(services: Services, job: Job) -> RunAgain | None:
     if job.attempts > 1 and not services.mail_sender.repeatable:
         # An earlier attempt was interrupted: the server may have accepted the mail, and sending it twice is worse.
         log.error("mail possibly not sent", **_log_fields(job))
-        await _give_up(services, job, "an attempt was interrupted: it may have been sent")
+        await failed_mail.store(services, job, "an attempt was interrupted: it may have been sent")
         return None
     try:
         content = open_content(services.vault, job.id, job.arguments["sealed"])
@@ -261,20 +261,15 @@ async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) 
     tries = job.arguments["tries"]
     log.warning("mail rejected", **_log_fields(job), tries=tries + 1, reason=reason)
     if permanent or tries >= len(_RETRY_DELAYS):
-        await _give_up(services, job, reason)
+        await failed_mail.store(services, job, reason)
         return None
     return RunAgain(_RETRY_DELAYS[tries], {"tries": tries + 1, "reason": reason})
-
-
-async def _give_up(services: Services, job: Job, reason: str) -> None:
-    sealed, tries = job.arguments["sealed"], job.arguments["tries"] + 1
-    await failed_mail.store(services, job.id, job.company_id, job.about, sealed, reason=reason, tries=tries)
 
 
 @transactional
 async def send_again(ctx: Context, mail: FailedMail) -> bool:
     """Queue a mail of the company again that was given up; returns False if that has been done."""
-    if not await failed_mail.remove(ctx, mail["_id"]):
+    if await failed_mail.mails.delete(ctx, {"_id": mail["_id"]}) is None:
         return False
     arguments = {"sealed": mail["sealed"], "tries": 0}
     await queue.enqueue_each(ctx, SEND, {mail["_id"]: (arguments, mail["about"])})

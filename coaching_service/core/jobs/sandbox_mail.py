@@ -6,8 +6,7 @@ from datetime import timedelta
 from typing import Annotated, TypedDict
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import Description, Private, private_of
@@ -39,8 +38,3 @@ mails = Documents[SandboxMail](
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("mail of a sandbox"),
 )
-
-
-async def list_mails(ctx: Context, where: Filter, limit: int) -> list[SandboxMail]:
-    """Return at most `limit` mails that satisfy a filter, newest first."""
-    return await mails.find(ctx, where, sort=ORDER, limit=limit)

@@ -51,5 +51,5 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
 async def list_mail(ctx: Context, *, limit: int, after: str | None) -> CursorPage[SandboxMail]:
     """Return the mails, after a cursor, that the caller's company, a sandbox, has not sent, newest first."""
     list_part = ListPart(ctx, "sandbox-mail", {}, sandbox_mail.ORDER, size=limit, after=after)
-    mails = await sandbox_mail.list_mails(ctx, list_part.condition(), limit + 1)
+    mails = await sandbox_mail.mails.find(ctx, list_part.condition(), sort=sandbox_mail.ORDER, limit=limit + 1)
     return list_part.by_cursor(mails, lambda entry: entry)

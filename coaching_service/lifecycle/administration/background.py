@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from datetime import datetime
+from typing import cast
 
 from coaching_service.core import audit
 from coaching_service.core.auth.secrets import SecretUnreadable
@@ -90,7 +91,9 @@ def _summary(job: StoredJob) -> JobSummary:
 async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:
     """Yield the mail of all companies that was not sent: what was given up in 30 days, and what is tried again."""
     await operator.record("mail.listed")
-    async for failed in failed_mail.iterate(operator.services):
+    given_up = failed_mail.mails.across_companies(operator.services)
+    async for each in given_up.find({}, sort=[("createdAt", 1)], hint="createdAt"):
+        failed = cast("FailedMail", each)
         yield _mail_summary(operator, failed, failed["sealed"], failed["reason"], failed["tries"], None)
     async for job in inspection.iterate(operator.services, mail.SEND):
         arguments = job["arguments"]
@@ -101,8 +104,8 @@ async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:
 
 async def send_again(operator: Operator, mail_id: ObjectId) -> None:
     """Send a mail again that was given up, or now instead of later. Raises NotFound, Conflict while it is sent."""
-    failed = await failed_mail.find(operator.services, mail_id)
-    if failed is None:
+    given_up = failed_mail.mails.across_companies(operator.services)
+    if (failed := cast("FailedMail | None", await given_up.find_one({"_id": mail_id}))) is None:
         job = await _require_idle(operator, mail_id)
         if job["kind"] != mail.SEND:
             raise NotFound("mail")

@@ -16,7 +16,7 @@ from coaching_service.core.database.file_totals import FileTotals
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.jobs import inspection
+from coaching_service.core.jobs.queue import stored_jobs
 from coaching_service.lifecycle.administration.models import CoachSummary, CompanyFigures, CompanyUsage
 from coaching_service.people.account import listing as companies
 from coaching_service.people.account import service as account
@@ -81,7 +81,7 @@ async def get_company(operator: Operator, company_id: ObjectId) -> CompanyFigure
     [figures] = await _figures_of(operator.services, [company])
     ctx = await operator.acting_in(company_id)
     coaches = [_summary(coach) for coach in await team.list_coaches(ctx)]
-    jobs = await inspection.count_of_company(ctx)
+    jobs = await stored_jobs.count(ctx, {}, hint="companyId_about")
     return {**figures, "timezone": company["timezone"], "coaches": coaches, "jobs": jobs}
 
 

@@ -1,4 +1,4 @@
-"""Documents of all companies in batches, and those of a batch that are wrong."""
+"""Documents of all companies in batches, and those of a batch that are wrong and not being erased."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, declared_collections
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency._erasures import find_erasing
+from coaching_service.core.jobs import inspection
+from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.people.account.service import ERASE
 
 BATCH = 500
 # Returns those of some documents that seem wrong; the last argument is a session, or None.
@@ -21,13 +23,8 @@ async def iterate_batches(
     services: Services, name: str, fields: Document | None = None
 ) -> AsyncIterator[list[Document]]:
     """Yield the documents of a collection, all fields or only some, in batches."""
-    batch: list[Document] = []
-    async for document in services.collection(name).find({}, fields, batch_size=BATCH):
-        batch.append(document)
-        if len(batch) == BATCH:
-            yield batch
-            batch = []
-    if batch:
+    cursor = services.collection(name).find({}, fields, batch_size=BATCH)
+    while batch := await cursor.to_list(BATCH):
         yield batch
 
 
@@ -47,3 +44,11 @@ def _is_being_erased(collection: ReadableCollection[Document], document: Documen
     """Return whether a document belongs to one of the clients or companies `erasing`."""
     client = document.get(collection.client_field) if collection.client_field else None
     return client in erasing or document.get("companyId") in erasing
+
+
+async def find_erasing(services: Services) -> set[ObjectId]:
+    """Return the clients and companies whose erasure is queued: some of their documents are gone until it is done."""
+    erasing = set()
+    async for arguments in inspection.iterate_arguments(services, (ERASE_CUSTOMER, ERASE)):
+        erasing.add(arguments.get("customerId") or arguments["companyId"])
+    return erasing

@@ -14,8 +14,7 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.database.portable import Portable, values_at
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency._batches import iterate_batches, list_wrong
-from coaching_service.lifecycle.consistency._erasures import find_erasing
+from coaching_service.lifecycle.consistency._batches import find_erasing, iterate_batches, list_wrong
 
 _COMPANIES = "companies"
 

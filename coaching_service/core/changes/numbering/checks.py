@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
-from coaching_service.core.changes.numbering import inspection
-from coaching_service.core.changes.numbering.models import NumberedChange
+from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes.numbering.batches import RETENTION, batches, counters
+from coaching_service.core.changes.numbering.models import NumberBatch, NumberedChange, NumberedId
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.context import Collection, Context, Services
+from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.transactions import reading_snapshot, transactional
 from coaching_service.core.ids import ObjectId
 
 _PENDING_SECONDS = 60.0
@@ -20,42 +21,33 @@ _MAX_PENDING = 10_000
 _COUNT = 500
 _FIRST = ObjectId(bytes(12))
 _NAMED_FOR = timedelta(days=30)
-
-
-@dataclass
-class _Numbers:
-    """What is wrong with the numbers of the companies read so far."""
-
-    gaps: Occurrences = field(default_factory=Occurrences)
-    erased: Occurrences = field(default_factory=Occurrences)
-    repeated: Occurrences = field(default_factory=Occurrences)
-
-    async def add_gap(self, services: Services, company_id: ObjectId, size: int, example: ObjectId) -> None:
-        has_deleted = await inspection.has_deleted_clients(services, company_id)
-        (self.erased if has_deleted else self.gaps).add(example, size)
+_NUMBERED: Document = {"lastSeq": {"$gt": 0}}
+_BY_COMPANY_TIME = "companyId_createdAt__id"
 
 
 async def find_wrong_numbers(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find numbers that no change or several changes of a company have."""
-    numbers, last, read = _Numbers(), 0, 0
+    gaps, repeated, erased = Occurrences(), Occurrences(), Occurrences()
     previous_company: ObjectId | None = None
-    async for change in inspection.iterate_numbered(services):
+    last = read = 0
+    async for change in _iterate_numbered(services):
         company_id = change["companyId"]
         if company_id != previous_company:
             previous_company, last = company_id, 0
         if change["seq"] <= last:
-            numbers.repeated.add(change["_id"])
+            repeated.add(change["_id"])
         elif change["seq"] > last + 1:
-            await numbers.add_gap(services, company_id, change["seq"] - last - 1, change["_id"])
+            has_deleted = await _has_deleted_clients(services, company_id)
+            (erased if has_deleted else gaps).add(change["_id"], change["seq"] - last - 1)
         last, read = change["lastSeq"], read + 1
         if read % _COUNT == 0:
             count_read(_COUNT)
     count_read(read % _COUNT)
     lost = "Changes are missing before the example: restore the collection changes from a backup. Report it"
-    yield numbers.gaps.finding("Numbers that no change has", lost)
-    yield numbers.repeated.finding("Numbers that several changes have", "Report it: integrations miss events")
-    erased = "Nothing to do: clients of these companies were deleted, and their changes erased"
-    yield numbers.erased.finding("Numbers of erased changes", erased, is_notice=True)
+    yield gaps.finding("Numbers that no change has", lost)
+    yield repeated.finding("Numbers that several changes have", "Report it: integrations miss events")
+    nothing = "Nothing to do: clients of these companies were deleted, and their changes erased"
+    yield erased.finding("Numbers of erased changes", nothing, is_notice=True)
 
 
 async def _iterate_unnamed_ids(services: Services) -> AsyncIterator[ObjectId]:
@@ -66,7 +58,7 @@ async def _iterate_unnamed_ids(services: Services) -> AsyncIterator[ObjectId]:
 async def rebuild_batches(services: Services) -> None:
     """Store the batches of companies again if some of them leave out changes."""
     for company_id in {change["companyId"] async for change in _iterate_unnamed(services)}:
-        await inspection.rebuild_batches(Context(services), company_id)
+        await _rebuild_batches_of(Context(services), company_id)
 
 
 async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
@@ -76,8 +68,8 @@ async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
     """
     since = now() - _NAMED_FOR
     async with (
-        aclosing(inspection.iterate_numbered(services)) as changes,
-        aclosing(inspection.iterate_batches(services)) as names,
+        aclosing(_iterate_numbered(services)) as changes,
+        aclosing(_iterate_batches(services)) as names,
     ):
         named: tuple[ObjectId, int, ObjectId] | None = (_FIRST, 0, _FIRST)
         async for change in changes:
@@ -91,12 +83,12 @@ async def _iterate_unnamed(services: Services) -> AsyncIterator[NumberedChange]:
 async def find_wrong_counters(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
     """Find companies whose counter is behind the last number, which would be used again, or ahead of it."""
     behind, ahead = Occurrences(), Occurrences()
-    async for company_id in inspection.iterate_companies(services):
-        counted, last = await inspection.read_head(services, company_id)
+    async for company_id in _iterate_companies(services):
+        counted, last = await _read_head(services, company_id)
         count_read(1)
         if counted < last:
             behind.add(company_id)
-        elif counted > last and not await inspection.has_deleted_clients(services, company_id):
+        elif counted > last and not await _has_deleted_clients(services, company_id):
             ahead.add(company_id)
     yield behind.finding("Counters behind the last number", "Run doctor --repair")
     lost = "The latest changes of these companies are missing: restore the collection changes from a backup. Report it"
@@ -105,10 +97,113 @@ async def find_wrong_counters(services: Services, count_read: CountRead) -> Asyn
 
 async def raise_counters(services: Services) -> None:
     """Raise the counters that are behind."""
-    async for company_id in inspection.iterate_companies(services):
-        counted, last = await inspection.read_head(services, company_id)
+    async for company_id in _iterate_companies(services):
+        counted, last = await _read_head(services, company_id)
         if counted < last:
-            await inspection.raise_counter(services, company_id, last)
+            where, change = {"_id": company_id, "companyId": company_id}, {"$max": {"lastSeq": last}}
+            await counters.across_companies(services).update_one(where, change, upsert=True)
+
+
+# --- reading and repairing --------------------------------------------------------------------------------------------
+
+
+async def _iterate_numbered(services: Services) -> AsyncGenerator[NumberedChange]:
+    """Iterate over the numbered changes by company, in the order of their numbers."""
+    stages: list[Document] = [
+        {"$match": _NUMBERED},
+        {"$project": dict.fromkeys(("companyId", "seq", "lastSeq", "createdAt"), 1)},
+        {"$sort": {"companyId": 1, "lastSeq": 1}},
+    ]
+    async for change in _changes(services).aggregate(stages, allowDiskUse=True):
+        yield change
+
+
+async def _iterate_batches(services: Services) -> AsyncGenerator[tuple[ObjectId, int, ObjectId]]:
+    """Iterate over what batches name, in the order of `_iterate_numbered`: company, last number and change.
+
+    What is not between the first and the last number of its batch is left out: readers may miss it.
+    """
+    number = "$changes.lastSeq"
+    stages: list[Document] = [
+        {"$sort": {"companyId": 1, "last": 1}},
+        {"$unwind": "$changes"},
+        {"$match": {"$expr": {"$and": [{"$gte": [number, "$first"]}, {"$lte": [number, "$last"]}]}}},
+        {"$project": {"companyId": 1, "changes": 1}},
+    ]
+    cursor = batches.across_companies(services).aggregate(stages, hint="companyId_last", allowDiskUse=True)
+    async for batch in cursor:
+        yield batch["companyId"], batch["changes"]["lastSeq"], batch["changes"]["_id"]
+
+
+@transactional
+async def _rebuild_batches_of(tx: Context, company_id: ObjectId) -> None:
+    """Replace the batches of a company by new ones that name its changes of the last 31 days.
+
+    Later batches, numbered meanwhile, stay as they are.
+    """
+    stored = tx.collection(batches.name)
+    counter = await tx.collection(counters.name).find_one({"companyId": company_id}, session=tx.session)
+    last = counter["lastSeq"] if counter else 0
+    stages: list[Document] = [
+        {
+            "$match": {
+                "companyId": company_id,
+                "createdAt": {"$gte": now() - RETENTION},
+                "lastSeq": {"$gt": 0, "$lte": last},
+            }
+        },
+        {"$project": {"seq": 1, "lastSeq": 1, "createdAt": 1}},
+        {"$sort": {"lastSeq": 1}},
+    ]
+    numbered: list[NumberBatch] = []
+    async for change in tx.collection("changes").aggregate(stages, session=tx.session, hint=_BY_COMPANY_TIME):
+        if not numbered or len(numbered[-1]["changes"]) == store.BATCH:
+            numbered.append(store.new_batch(company_id, change["seq"]))
+        each: NumberedId = {"_id": change["_id"], "lastSeq": change["lastSeq"]}
+        numbered[-1]["changes"].append(each)
+        numbered[-1] |= {"last": change["lastSeq"], "numberedAt": change["createdAt"]}
+    await stored.delete_many({"companyId": company_id, "first": {"$lte": last}}, session=tx.session)
+    if numbered:
+        await stored.insert_many([{**each} for each in numbered], session=tx.session)
+
+
+async def _iterate_companies(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the companies that have changes."""
+    stages: list[Document] = [{"$group": {"_id": "$companyId"}}]
+    async for company in _changes(services).aggregate(stages, hint=_BY_COMPANY_TIME, allowDiskUse=True):
+        yield company["_id"]
+
+
+async def _has_deleted_clients(services: Services, company_id: ObjectId) -> bool:
+    """Return whether a client of the company was deleted: their changes were erased then."""
+    deleted = {"documents": {"$elemMatch": {"collection": "customers", "action": "deleted"}}}
+    return await _changes(services).find_one({"companyId": company_id, **deleted}, {"_id": 1}) is not None
+
+
+async def _read_head(services: Services, company_id: ObjectId) -> tuple[int, int]:
+    """Return the last number of a company by its counter, and by its changes, at one moment; 0 if there is none."""
+    async with reading_snapshot(services) as session:
+        counter = await counters.across_companies(services).find_one({"companyId": company_id}, session=session)
+        last = await _changes(services).find_one(
+            {"companyId": company_id, **_NUMBERED},
+            {"lastSeq": 1},
+            sort=[("lastSeq", -1)],
+            hint=_BY_COMPANY_TIME,
+            session=session,
+        )
+    return counter["lastSeq"] if counter else 0, last["lastSeq"] if last else 0
+
+
+async def find_long_pending(services: Services, seconds: float, limit: int) -> list[ObjectId]:
+    """Return changes that have had no number for longer than `seconds`, by the clock of the database."""
+    age = {"$subtract": ["$$NOW", "$createdAt"]}
+    where = {**store.PENDING, "$expr": {"$gt": [age, round(seconds * 1000)]}}
+    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=store.BY_TIME)
+    return [change["_id"] async for change in cursor]
+
+
+def _changes(services: Services) -> Collection:
+    return services.collection("changes")
 
 
 CHECKS = (
@@ -126,7 +221,7 @@ CHECKS = (
     check_of(
         "change-log",
         "Changes are numbered",
-        partial(inspection.find_long_pending, seconds=_PENDING_SECONDS, limit=_MAX_PENDING),
+        partial(find_long_pending, seconds=_PENDING_SECONDS, limit=_MAX_PENDING),
         "Changes without a number for over a minute",
         "Start the service, which numbers them. If it runs, its log says why not (docs/operations.md, The change log)",
     ),

@@ -6,10 +6,12 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
+import pymongo
 import structlog
 
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes.numbering.batches import counters
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 
@@ -27,13 +29,23 @@ async def _follow(services: Services) -> None:
     while True:
         await signals.is_needed.wait()
         try:
-            async with store.open_counter_stream(services) as stream:
-                signals.notify_all()  # changes may have been numbered before the stream was opened
-                while signals.is_needed.is_set():
-                    if (company_id := await store.read_next_company(stream)) is not None:
-                        signals.notify(company_id)
+            await _watch(services)
         except Exception as error:  # noqa: BLE001 - waiting has to survive the loss of the database
             known = as_service_error(error)
             log.warning("waiting for changes is interrupted", reason=known.message if known else repr(error))
             signals.notify_all()
             await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _watch(services: Services) -> None:
+    """Notify the requests of companies whose changes have been numbered, while any request waits."""
+    signals, counted = services.number_signals, counters.across_companies(services)
+    async with counted.watch([{"$project": {"documentKey": 1}}], max_await_time_ms=store.WAIT_MS) as stream:
+        signals.notify_all()  # changes may have been numbered before the stream was opened
+        while signals.is_needed.is_set():
+            with pymongo.timeout(store.READ_SECONDS):
+                event = await stream.try_next()
+            if event is not None:
+                signals.notify(event["documentKey"]["_id"])
+            elif not stream.alive:  # type: ignore[truthy-function]  # a property that Motor declares as a method
+                raise store.StreamEnded

@@ -8,18 +8,11 @@ from datetime import timedelta
 from typing import Any, cast
 
 import pymongo
-from motor.motor_asyncio import AsyncIOMotorChangeStream
 from pymongo import UpdateOne
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.changes.numbering.batches import batches, counters
-from coaching_service.core.changes.numbering.models import (
-    NewChange,
-    NumberBatch,
-    Position,
-    SequencerState,
-    Start,
-)
+from coaching_service.core.changes.numbering.models import NewChange, NumberBatch, Position, SequencerState, Start
 from coaching_service.core.database import leases
 from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import UNAUTHORIZED, is_unavailable
@@ -34,9 +27,9 @@ from coaching_service.core.metrics import Backlog
 
 BATCH = 500
 _STATE_ID = "changes"
-_WAIT_MS = 1_000
+WAIT_MS = 1_000
 _SEARCH_SECONDS = 600.0
-_READ_SECONDS = 5.0  # how long to wait for a server that does not respond
+READ_SECONDS = 5.0  # how long to wait for a server that does not respond
 _CHANGES = "changes"
 PENDING: Document = {"pending": True}
 BY_TIME = "createdAt"
@@ -167,9 +160,9 @@ def follow(
     fields = [f"fullDocument.{name}" for name in NewChange.__annotations__]
     pipeline = [{"$match": {"operationType": "insert"}}, {"$project": dict.fromkeys(["operationType", *fields], 1)}]
     collection = _changes(services).delegate
-    with collection.watch(pipeline, batch_size=BATCH, max_await_time_ms=_WAIT_MS, **dict(start)) as stream:
+    with collection.watch(pipeline, batch_size=BATCH, max_await_time_ms=WAIT_MS, **dict(start)) as stream:
         while not is_ended():
-            with pymongo.timeout(_READ_SECONDS):
+            with pymongo.timeout(READ_SECONDS):
                 event = stream.try_next()
             if event is not None:
                 change = event["fullDocument"]
@@ -246,29 +239,6 @@ def new_batch(company_id: ObjectId, first: int) -> NumberBatch:
         "changes": [],
         "numberedAt": now(),
     }
-
-
-# --- following -------------------------------------------------------------------------------------------------------
-
-
-def open_counter_stream(services: Services) -> AsyncIOMotorChangeStream[Any]:
-    """Return the stream of the companies whose changes have been numbered, a context."""
-    pipeline, collection = [{"$project": {"documentKey": 1}}], counters.across_companies(services)
-    stream: AsyncIOMotorChangeStream[Any] = collection.watch(pipeline, max_await_time_ms=_WAIT_MS)
-    return stream
-
-
-async def read_next_company(stream: AsyncIOMotorChangeStream[Any]) -> ObjectId | None:
-    """Return the next company whose changes have been numbered, or None after waiting for a second.
-
-    Raises StreamEnded.
-    """
-    with pymongo.timeout(_READ_SECONDS):
-        event = await stream.try_next()
-    if event is None and not stream.alive:  # type: ignore[truthy-function]  # a property that Motor declares as a method
-        raise StreamEnded
-    company: ObjectId | None = event["documentKey"]["_id"] if event is not None else None
-    return company
 
 
 def _companies(batch: Sequence[NewChange]) -> list[ObjectId]:
