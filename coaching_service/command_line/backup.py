@@ -16,8 +16,7 @@ from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.encryption import Encryption
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, Report, count_documents
 from coaching_service.core.database.backup.parts import PartWriter
-from coaching_service.core.database.backup.retention import Retention, prune
-from coaching_service.core.database.backup.stored import StoredBackups
+from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune
 from coaching_service.core.database.backup.stores import open_store
 from coaching_service.core.database.backup.storing import backing_up, create_stored_backup
 from coaching_service.core.database.context import Services

@@ -11,7 +11,7 @@ from typing import IO
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.file_storage import storing
+from coaching_service.core.database.files import storing
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import BadRequest, CompanySuspended, NotFound
 from coaching_service.core.ids import ObjectId

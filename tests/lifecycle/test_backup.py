@@ -16,10 +16,9 @@ from bson import ObjectId
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
-from coaching_service.core.database.backup import creation, reading
-from coaching_service.core.database.backup.creation import create_backup
+from coaching_service.core.database.backup import creation
+from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_backup
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, read_manifest, verify
-from coaching_service.core.database.backup.reading import EXTENDED_WINDOW
 from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration import backups
@@ -94,14 +93,14 @@ async def test_backup_shows_one_moment_while_others_write(
     pair = [source.db["audit"], source.db["workoutTemplates"]]  # the first collection and the last one
     for collection in pair:
         await collection.insert_one({"_id": "pair", "number": 0})
-    read_collection = reading._read_collection
+    read_collection = creation._read_collection
 
     async def change_then_read(services: Services, name: str, *rest: Any) -> Any:
         for collection in pair:
             await collection.update_one({"_id": "pair"}, {"$inc": {"number": 1}})
         return await read_collection(services, name, *rest)
 
-    monkeypatch.setattr(reading, "_read_collection", change_then_read)
+    monkeypatch.setattr(creation, "_read_collection", change_then_read)
     await create_backup(source, tmp_path / "backup", ignore)
     numbers = []
     for collection in pair:

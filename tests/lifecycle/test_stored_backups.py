@@ -18,8 +18,7 @@ from coaching_service.core.database.backup.encryption import Decryption, Encrypt
 from coaching_service.core.database.backup.manifest import BackupError, Manifest
 from coaching_service.core.database.backup.parts import PartReader, PartWriter, divide, part_names
 from coaching_service.core.database.backup.restoring import restore_backup
-from coaching_service.core.database.backup.retention import Retention, prune
-from coaching_service.core.database.backup.stored import StoredBackups, require_signature
+from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
 from coaching_service.core.database.backup.stores import FolderStore, Store, open_store
 from coaching_service.core.database.backup.storing import backing_up, create_stored_backup
 from coaching_service.core.database.context import Services

@@ -11,7 +11,8 @@ import asyncio
 import hashlib
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import IO
 
@@ -27,7 +28,7 @@ from coaching_service.core.database.sharding import ShardKey
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import StorageQuota
+from coaching_service.core.media import JPEG, InvalidFile, StorageQuota, validate_file
 
 CHUNK_BYTES = 255 * 1024
 ABANDONED_AFTER = timedelta(hours=1)
@@ -110,6 +111,45 @@ async def store(
             await release(ctx.services, [identifier])
             raise
     return StoredFile(identifier, name, content_type, size, digest.hexdigest())
+
+
+@asynccontextmanager
+async def storing(
+    ctx: Context,
+    source: IO[bytes],
+    *,
+    name: str,
+    content_types: Sequence[str],
+    customer_id: ObjectId | None,
+    max_pixels: int,
+) -> AsyncIterator[StoredFile]:
+    """Validate and store a file of one of the `content_types`, of a client or of the company (None).
+
+    Unless a record has attached the file by the end of the block, it is deleted. Raises InvalidFile if the file is
+    broken, not of an accepted content type, or an image with too many pixels.
+    """
+    ids: list[ObjectId] = []
+    metrics = ctx.services.metrics
+    try:
+        validated = await validate_file(ctx.services.media_worker, source, content_types, max_pixels, ctx.company_id)
+        with closing(validated) as valid:
+            content_type = valid.content_type
+            file = await store(ctx, valid.file, name=name, content_type=content_type, customer_id=customer_id)
+            ids += file.ids
+            if valid.thumbnail is not None:
+                thumbnail = await store(
+                    ctx, valid.thumbnail, name=f"thumbnail of {name}", content_type=JPEG, customer_id=customer_id
+                )
+                ids += thumbnail.ids
+                file = replace(file, thumbnail_id=thumbnail.id)
+        metrics.uploads.labels("stored").inc()
+        metrics.upload_bytes.inc(file.size)
+        yield file
+    except InvalidFile:
+        metrics.uploads.labels("rejected").inc()
+        raise
+    finally:
+        await release(ctx.services, ids)
 
 
 async def _require_room(ctx: Context) -> None:

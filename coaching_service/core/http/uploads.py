@@ -18,8 +18,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.file_storage import storing
-from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.files import StoredFile, storing
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import (
     BadRequest,

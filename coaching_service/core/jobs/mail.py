@@ -27,10 +27,10 @@ from coaching_service.core.auth.secrets import SecretUnreadable, Vault
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import failed_mail, queue, sandbox_mail
-from coaching_service.core.jobs.failed_mail import FailedMail
+from coaching_service.core.jobs import queue, unsent_mail
 from coaching_service.core.jobs.mail_body import MailBody, has_address, render_html, render_text, to_line
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.unsent_mail import FailedMail
 
 SEND = "send_mail"
 CONNECTIONS = 4  # mails that one process sends at the same time
@@ -197,7 +197,7 @@ async def enqueue_mail(ctx: Context, mail: NewMail) -> None:
 async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     """Queue mails in the caller's transaction, as `enqueue_mail` does each of them."""
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
-        await sandbox_mail.mails.insert_many(
+        await unsent_mail.sandbox_mails.insert_many(
             ctx,
             [
                 {"to": each.to, "subject": to_line(each.subject), "text": each.text, "about": each.about}
@@ -245,7 +245,7 @@ async def send(services: Services, job: Job) -> RunAgain | None:
     if job.attempts > 1 and not services.mail_sender.repeatable:
         # An earlier attempt was interrupted: the server may have accepted the mail, and sending it twice is worse.
         log.error("mail possibly not sent", **_log_fields(job))
-        await failed_mail.store(services, job, "an attempt was interrupted: it may have been sent")
+        await unsent_mail.store_failed(services, job, "an attempt was interrupted: it may have been sent")
         return None
     try:
         content = open_content(services.vault, job.id, job.arguments["sealed"])
@@ -261,7 +261,7 @@ async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) 
     tries = job.arguments["tries"]
     log.warning("mail rejected", **_log_fields(job), tries=tries + 1, reason=reason)
     if permanent or tries >= len(_RETRY_DELAYS):
-        await failed_mail.store(services, job, reason)
+        await unsent_mail.store_failed(services, job, reason)
         return None
     return RunAgain(_RETRY_DELAYS[tries], {"tries": tries + 1, "reason": reason})
 
@@ -269,7 +269,7 @@ async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) 
 @transactional
 async def send_again(ctx: Context, mail: FailedMail) -> bool:
     """Queue a mail of the company again that was given up; returns False if that has been done."""
-    if await failed_mail.mails.delete(ctx, {"_id": mail["_id"]}) is None:
+    if await unsent_mail.failed_mails.delete(ctx, {"_id": mail["_id"]}) is None:
         return False
     arguments = {"sealed": mail["sealed"], "tries": 0}
     await queue.enqueue_each(ctx, SEND, {mail["_id"]: (arguments, mail["about"])})

@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.file_storage import storing
-from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.files import StoredFile, storing
 from coaching_service.core.database.portable import FileRule, file_holders
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import DecodingFailed, InvalidFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import owner_session, sandbox_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.jobs.sandbox_mail import SandboxMail
+from coaching_service.core.jobs.unsent_mail import SandboxMail
 from coaching_service.core.pagination import CursorPage, PartQuery, cursor_page_of
 from coaching_service.integrations.sandbox import service
 from coaching_service.integrations.sandbox.models import Sandbox

@@ -6,8 +6,7 @@ from coaching_service.core import audit
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.jobs import sandbox_mail
-from coaching_service.core.jobs.sandbox_mail import SandboxMail
+from coaching_service.core.jobs.unsent_mail import SANDBOX_ORDER, SandboxMail, sandbox_mails
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.pagination import CursorPage
 from coaching_service.demo.assets import Assets, create_assets
@@ -50,6 +49,6 @@ async def _fill(tx: Context, owner: Principal, assets: Assets) -> Sandbox:
 
 async def list_mail(ctx: Context, *, limit: int, after: str | None) -> CursorPage[SandboxMail]:
     """Return the mails, after a cursor, that the caller's company, a sandbox, has not sent, newest first."""
-    list_part = ListPart(ctx, "sandbox-mail", {}, sandbox_mail.ORDER, size=limit, after=after)
-    mails = await sandbox_mail.mails.find(ctx, list_part.condition(), sort=sandbox_mail.ORDER, limit=limit + 1)
+    list_part = ListPart(ctx, "sandbox-mail", {}, SANDBOX_ORDER, size=limit, after=after)
+    mails = await sandbox_mails.find(ctx, list_part.condition(), sort=SANDBOX_ORDER, limit=limit + 1)
     return list_part.by_cursor(mails, lambda entry: entry)

@@ -14,10 +14,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import failed_mail, inspection, mail
-from coaching_service.core.jobs.failed_mail import FailedMail
+from coaching_service.core.jobs import inspection, mail
 from coaching_service.core.jobs.mail import MailContent
 from coaching_service.core.jobs.queue import StoredJob
+from coaching_service.core.jobs.unsent_mail import FailedMail, failed_mails
 from coaching_service.lifecycle.administration.models import JobState, JobSummary, MailSummary
 from coaching_service.lifecycle.administration.service import Operator
 
@@ -91,7 +91,7 @@ def _summary(job: StoredJob) -> JobSummary:
 async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:
     """Yield the mail of all companies that was not sent: what was given up in 30 days, and what is tried again."""
     await operator.record("mail.listed")
-    given_up = failed_mail.mails.across_companies(operator.services)
+    given_up = failed_mails.across_companies(operator.services)
     async for each in given_up.find({}, sort=[("createdAt", 1)], hint="createdAt"):
         failed = cast("FailedMail", each)
         yield _mail_summary(operator, failed, failed["sealed"], failed["reason"], failed["tries"], None)
@@ -104,7 +104,7 @@ async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:
 
 async def send_again(operator: Operator, mail_id: ObjectId) -> None:
     """Send a mail again that was given up, or now instead of later. Raises NotFound, Conflict while it is sent."""
-    given_up = failed_mail.mails.across_companies(operator.services)
+    given_up = failed_mails.across_companies(operator.services)
     if (failed := cast("FailedMail | None", await given_up.find_one({"_id": mail_id}))) is None:
         job = await _require_idle(operator, mail_id)
         if job["kind"] != mail.SEND:

@@ -1,4 +1,4 @@
-"""Making a backup in a folder of its own: a compressed file for each collection, and a manifest."""
+"""Making a backup in a folder of its own: all collections as they were at one moment, while the service runs."""
 
 from __future__ import annotations
 
@@ -6,26 +6,51 @@ import gzip
 import hashlib
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
+import pymongo
+import structlog
+from motor.motor_asyncio import AsyncIOMotorClientSession
+from pymongo.errors import OperationFailure
+
+from coaching_service import __version__
+from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.manifest import (
+    FORMAT,
+    VERSION,
     BackupError,
     CollectionContent,
+    CollectionEntry,
     Manifest,
     Report,
     split_documents,
     verify,
     write_manifest,
 )
-from coaching_service.core.database.backup.reading import read_moment
 from coaching_service.core.database.backup.stores import synchronize
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.temporary_files import NO_SPACE
 
 _COMPRESSION = 3
+RESTORING = "restoring."
+_SECONDS = 24 * 3600
+_WINDOW = "minSnapshotHistoryWindowInSeconds"
+_DEFAULT_WINDOW = 300  # of MongoDB
+EXTENDED_WINDOW = _SECONDS + 1  # a value that only backups set
+_TOO_OLD = (239, 246)  # SnapshotTooOld, SnapshotUnavailable
+_PRIMARY = "_id_"
+
+# Stores the documents of a collection, which come in batches of complete BSON documents.
+CollectionWriter = Callable[[str, AsyncIterator[bytes]], Awaitable[CollectionContent]]
+
+log = structlog.get_logger("coaching_service.backup")
 
 
 async def create_backup(services: Services, folder: Path, report: Report) -> Manifest:
@@ -92,3 +117,84 @@ async def _write_collection(
                 report(count)
     synchronize(file)
     return {"file": file.name, "sha256": hashing.digest.hexdigest(), "documents": documents, "bytes": size}
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+async def read_moment(services: Services, write: CollectionWriter) -> Manifest:
+    """Let `write` store each collection as it is at the moment of the call, and return the manifest.
+
+    Raises BackupError if the database no longer has that moment.
+    """
+    await services.db.command("ping")  # with the deadlines of requests: those below are long
+    try:
+        with pymongo.timeout(_SECONDS):
+            return await _read(services, write)
+    except OperationFailure as error:
+        if error.code not in _TOO_OLD:
+            raise
+        raise BackupError(
+            "The database no longer has the moment at which the backup began, or its indexes were changed meanwhile: "
+            "try again, or use mongodump --oplog"
+        ) from None
+
+
+async def backed_up_collections(services: Services) -> list[str]:
+    """Return the names of the collections that a backup has: without what only running processes need."""
+    state = {name for name, collection in declared_collections().items() if collection.process_state}
+    names: list[str] = await services.db.list_collection_names(filter={"type": "collection"})
+    return sorted(name for name in names if name not in state and not name.startswith(("system.", RESTORING)))
+
+
+async def _read(services: Services, write: CollectionWriter) -> Manifest:
+    names = await backed_up_collections(services)
+    async with _extending_history(services), reading_snapshot(services) as session:
+        steps = services.db[migrations.COLLECTION].find({}, {"_id": 1}, session=session)
+        applied = sorted([step["_id"] async for step in steps])
+        created_at = datetime.now(UTC)
+        collections = [await _read_collection(services, name, session, write) for name in names]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "serviceVersion": __version__,
+        "createdAt": created_at.isoformat(timespec="seconds"),
+        "database": services.db.name,
+        "migrations": applied,
+        "keyFingerprints": services.vault.fingerprints,
+        "collections": collections,
+    }
+
+
+@asynccontextmanager
+async def _extending_history(services: Services) -> AsyncIterator[None]:
+    """Let the database retain for a day what reading the state of one moment needs, instead of for five minutes.
+
+    The setting of a backup that was killed is reset; of two at the same time, the first that ends resets it.
+    A user who must not change that can make a backup that takes less time.
+    """
+    admin = services.db.client.admin
+    try:
+        current = (await admin.command({"getParameter": 1, _WINDOW: 1}))[_WINDOW]
+        before = _DEFAULT_WINDOW if current == EXTENDED_WINDOW else current
+        await admin.command({"setParameter": 1, _WINDOW: max(before, EXTENDED_WINDOW)})
+    except OperationFailure as error:
+        log.warning("the backup has to end within five minutes", reason=error.details)
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(OperationFailure):
+            await admin.command({"setParameter": 1, _WINDOW: before})
+
+
+async def _read_collection(
+    services: Services, name: str, session: AsyncIOMotorClientSession, write: CollectionWriter
+) -> CollectionEntry:
+    collection = services.db[name]
+    stored = [dict(index) async for index in collection.list_indexes()]
+    indexes = [{key: value for key, value in each.items() if key not in ("v", "ns")} for each in stored]
+    batches = cast("AsyncIterator[bytes]", collection.find_raw_batches({}, session=session))
+    content = await write(name, batches)
+    return {"name": name, **content, "indexes": [index for index in indexes if index["name"] != _PRIMARY]}

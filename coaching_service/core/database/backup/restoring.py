@@ -11,6 +11,7 @@ from bson.raw_bson import RawBSONDocument
 
 from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database import migrations
+from coaching_service.core.database.backup.creation import RESTORING
 from coaching_service.core.database.backup.manifest import (
     BackupError,
     CollectionEntry,
@@ -18,7 +19,6 @@ from coaching_service.core.database.backup.manifest import (
     Report,
     iterate_documents,
 )
-from coaching_service.core.database.backup.reading import RESTORING
 from coaching_service.core.database.context import Services
 
 _SECONDS = 24 * 3600.0

@@ -9,9 +9,9 @@ from contextlib import asynccontextmanager
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import leases
+from coaching_service.core.database.backup.creation import read_moment
 from coaching_service.core.database.backup.manifest import PARTS_VERSION, BackupError, Manifest
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
-from coaching_service.core.database.backup.reading import read_moment
 from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.context import Services
 

@@ -1,8 +1,12 @@
-"""Mail that will not be sent by itself any more, still encrypted: for 30 days the operator can send it again."""
+"""Mail that is not sent: of sandboxes, for the developers who test with them, and what was given up.
+
+The operator can send mail that was given up again, for 30 days: until then it is stored, still encrypted.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Annotated, TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
@@ -10,10 +14,36 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
+from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 
 RETENTION = timedelta(days=30)
+SANDBOX_ORDER = ("-createdAt", "-_id")
+
+
+class NewSandboxMail(TypedDict):
+    """A mail to store; `about` is the client it concerns, if any."""
+
+    to: Annotated[str, Description("The address of the recipient.")]
+    subject: Annotated[str, Description("The subject.")]
+    text: Annotated[str, Description("The text, with the links and tokens that it contains.")]
+    about: Annotated[ObjectId | None, Private]
+
+
+class SandboxMail(NewSandboxMail, Stored):
+    """A mail that would have been sent."""
+
+
+sandbox_mails = Documents[SandboxMail](
+    "sandboxMails",
+    (Index(SANDBOX_ORDER), Index(("about",))),
+    private=private_of(SandboxMail),
+    client_field="about",
+    secret=True,
+    expire=("createdAt", int(RETENTION.total_seconds())),
+    transfer=NotExported("mail of a sandbox"),
+)
 
 
 class FailedMail(Stored):
@@ -25,7 +55,7 @@ class FailedMail(Stored):
     tries: int
 
 
-mails = Documents[FailedMail](
+failed_mails = Documents[FailedMail](
     "failedMails",
     (Index(("about",)),),
     client_field="about",
@@ -37,7 +67,7 @@ mails = Documents[FailedMail](
 )
 
 
-async def store(services: Services, job: Job, reason: str) -> None:
+async def store_failed(services: Services, job: Job, reason: str) -> None:
     """Store the mail of a job that was given up; repeating it changes nothing."""
     at = now()
     new = {
@@ -50,4 +80,4 @@ async def store(services: Services, job: Job, reason: str) -> None:
         "updatedAt": at,
         "version": 0,
     }
-    await mails.across_companies(services).update_one({"_id": job.id}, {"$setOnInsert": new}, upsert=True)
+    await failed_mails.across_companies(services).update_one({"_id": job.id}, {"$setOnInsert": new}, upsert=True)
