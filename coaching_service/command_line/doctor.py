@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TypedDict
+from typing import IO, Literal
 
 import click
 import orjson
@@ -21,26 +21,7 @@ from coaching_service.core.database.checks import Check, CheckResult, Finding, r
 from coaching_service.core.database.context import Services
 
 PROBLEMS, COULD_NOT_RUN = 1, 2
-
-
-class _Report(TypedDict):
-    """The result of a check in the output of --json, with its findings. `status`: ok, notice, problem or error."""
-
-    check: str
-    title: str
-    status: str
-    documents: int
-    error: str | None
-
-
-class _ReportedFinding(TypedDict):
-    """A finding in the output of --json, with its identifiers."""
-
-    problem: str
-    count: int
-    example: str | None
-    advice: str
-    is_notice: bool
+_FINDING = ("problem", "count", "example", "advice", "is_notice")  # in the output of --json, before the identifiers
 
 
 def _names(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[Check, ...]:
@@ -108,7 +89,7 @@ def _exit_code(results: Sequence[CheckResult]) -> int:
     return PROBLEMS if any(result.problems for result in results) else 0
 
 
-def _status(result: CheckResult) -> str:
+def _status(result: CheckResult) -> Literal["ok", "notice", "problem", "error"]:
     if result.error is not None:
         return "error"
     if result.problems:
@@ -116,21 +97,12 @@ def _status(result: CheckResult) -> str:
     return "notice" if result.findings else "ok"
 
 
-def _describe(result: CheckResult) -> _Report:
-    return {
-        "check": result.check.name,
-        "title": result.check.title,
-        "status": _status(result),
-        "documents": result.documents,
-        "error": result.error,
-    }
-
-
 def _write_json(results: Sequence[CheckResult], out: IO[bytes]) -> None:
     """Write the results one after another: there may be more identifiers than fit into memory."""
     for number, result in enumerate(results):
         out.write(b",\n" if number else b"[\n")
-        out.write(orjson.dumps(_describe(result))[:-1])
+        about = {"check": result.check.name, "title": result.check.title, "status": _status(result)}
+        out.write(orjson.dumps({**about, "documents": result.documents, "error": result.error})[:-1])
         for name, findings in (("repaired", result.repaired), ("findings", result.findings)):
             out.write(b',"%s":[' % name.encode())
             for position, finding in enumerate(findings):
@@ -143,13 +115,7 @@ def _write_json(results: Sequence[CheckResult], out: IO[bytes]) -> None:
 
 
 def _write_finding(finding: Finding, out: IO[bytes]) -> None:
-    described: _ReportedFinding = {
-        "problem": finding.problem,
-        "count": finding.count,
-        "example": finding.example,
-        "advice": finding.advice,
-        "is_notice": finding.is_notice,
-    }
+    described = {name: getattr(finding, name) for name in _FINDING}
     out.write(orjson.dumps(described)[:-1] + b',"identifiers":[')
     for number, identifier in enumerate(finding.identifiers):
         out.write((b"," if number else b"") + orjson.dumps(identifier))

@@ -16,14 +16,7 @@ from coaching_service.core.temporary_files import NO_SPACE
 from coaching_service.settings import SettingsError
 
 _EXPECTED = (SettingsError, DatabaseUnavailable, IndexConflict, NewerDatabase, BackupError, MailRejected, ServiceError)
-_FILE_ERRORS = (
-    *NO_SPACE,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.ENOTDIR,
-    errno.EEXIST,
-)
+_FILE_ERRORS = (*NO_SPACE, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
 
 
 def describe(error: Exception) -> str | None:

@@ -76,9 +76,3 @@ def _unquote(value: str) -> str:
         return "".join(shlex.split(value))
     except ValueError:  # a quote that does not end belongs to the value
         return value
-
-
-def existing_folder(settings: Settings) -> Path:
-    """Return the data folder, created if it is missing."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return settings.data_dir

@@ -14,7 +14,7 @@ import structlog
 import uvloop
 
 from coaching_service import logs, runtime, serving
-from coaching_service.command_line.options import existing_folder, service_settings_with
+from coaching_service.command_line.options import service_settings_with
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import Services
 from coaching_service.core.worker_connection import SupervisorConnection
@@ -64,7 +64,9 @@ def _is_local(host: str) -> bool:
 
 def _completion(settings: Settings, *, with_demo: bool) -> Callable[[Services], Awaitable[object]]:
     """Return the function that completes a start once the database is prepared. Raises OSError without that folder."""
-    demo_file = existing_folder(settings) / "demo.json" if with_demo else settings.data_dir / "demo.json"
+    demo_file = settings.data_dir / "demo.json"
+    if with_demo:
+        settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     async def complete(services: Services) -> None:
         await shared.publish(services)

@@ -39,15 +39,7 @@ from coaching_service.core.database.update_operators import (
 )
 from coaching_service.core.ids import ObjectId
 
-__all__ = [
-    "Document",
-    "Documents",
-    "Filter",
-    "Ownership",
-    "PipelineStage",
-    "declared_collections",
-    "now",
-]
+__all__ = ["Document", "Documents", "Filter", "Ownership", "PipelineStage", "declared_collections", "now"]
 
 _REWRITES = 50
 _IMPORTED = ("createdAt", "updatedAt", "version")  # metadata of a document of an export, where it is data

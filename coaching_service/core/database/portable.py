@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypedDict
 
 from marshmallow import ValidationError, fields
 
-from coaching_service.core.errors import InvalidFields
+from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import declarations_of
 from coaching_service.core.ids import ObjectId
@@ -115,18 +115,19 @@ class Portable:
         Raises InvalidFields if the record is not one that the service could have stored.
         """
         document: dict[str, Any] = self._converter(record, "", map_id)
-        for path, check in self.all_checks.items():
-            for value in values_at(document, path.split(".")):
-                if value is not None:
-                    _check(check, path, value)
+        for errors in self.find_invalid(document):
+            raise InvalidFields(errors)
         return self.complete(document)
 
-
-def _check(check: fields.Field[Any], path: str, value: Any) -> None:
-    try:
-        check.deserialize(value)
-    except ValidationError as error:
-        raise InvalidFields([{**each, "field": path} for each in field_errors(error)]) from None
+    def find_invalid(self, document: Mapping[str, Any]) -> Iterator[list[FieldError]]:
+        """Yield the errors of each value that is not what the fields and `checks` allow."""
+        for path, check in self.all_checks.items():
+            for value in values_at(document, path.split(".")):
+                try:
+                    if value is not None:
+                        check.deserialize(value)
+                except ValidationError as error:
+                    yield [{**each, "field": path} for each in field_errors(error)]
 
 
 def values_at(value: Any, names: Sequence[str]) -> Iterator[Any]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import is_typeddict
 
-from marshmallow import ValidationError
-
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, declared_collections
-from coaching_service.core.database.portable import Portable, values_at
+from coaching_service.core.database.portable import Portable
 from coaching_service.core.document_comparison import comparison_with
-from coaching_service.core.validation_messages import field_errors
 from coaching_service.lifecycle.consistency._batches import iterate_batches
 
 _ADVICE = "Restore the documents from a backup, or correct them by hand: the service stores no such documents"
@@ -38,13 +35,8 @@ def _problems(collection: Documents[Document], document: Document) -> Iterator[s
     wrong = list(comparison_with(collection.model)(document, ""))
     yield from wrong
     if not wrong and isinstance(collection.transfer, Portable):
-        for path, check in collection.transfer.all_checks.items():
-            for value in values_at(document, path.split(".")):
-                try:
-                    if value is not None:
-                        check.deserialize(value)
-                except ValidationError as error:
-                    yield from (f"{path} {each['message']}" for each in field_errors(error))
+        for errors in collection.transfer.find_invalid(document):
+            yield from (f"{each['field']} {each['message']}" for each in errors)
 
 
 CHECKS = (Check("documents", "The fields of documents are as declared", find_wrong),)

@@ -93,10 +93,6 @@ class Result:
         """Add a client who was not changed."""
         self.failed.append({"customerId": customer_id, "code": code, "message": message})
 
-    def to_response(self) -> BulkResult:
-        """Return the result as interfaces return it."""
-        return {"requested": self.requested, "ok": self.ok, "failed": self.failed}
-
 
 # --- operations ------------------------------------------------------------------------------------------------------
 
@@ -106,43 +102,23 @@ async def list_selected(ctx: Context, selection: Selection) -> list[ObjectId]:
     return sorted([customer_id async for ids in _iterate_selected(ctx, selection) for customer_id in ids])
 
 
-async def archive(
-    ctx: Context,
-    selection: Selection,
-    *,
-    archived: bool,
-    run: Run | None = None,
-) -> BulkResult:
+async def archive(ctx: Context, selection: Selection, *, archived: bool, run: Run | None = None) -> BulkResult:
     """Archive or restore clients."""
     operation = Operation(lambda tx, ids: bulk.set_archived(tx, ids, archived=archived))
     return await run_operation(ctx, selection, operation, run)
 
 
-async def add_groups(
-    ctx: Context,
-    selection: Selection,
-    groups: list[str],
-    *,
-    run: Run | None = None,
-) -> BulkResult:
+async def add_groups(ctx: Context, selection: Selection, groups: list[str], *, run: Run | None = None) -> BulkResult:
     """Add clients to groups; a client who would be in too many groups fails."""
-
-    async def find_invalid(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
-        return await bulk.find_over_group_limit(ctx, ids, groups)
-
     operation = Operation(
-        lambda tx, ids: bulk.add_groups(tx, ids, groups), find_invalid, batch_size=await _group_batch(ctx, groups)
+        lambda tx, ids: bulk.add_groups(tx, ids, groups),
+        lambda tx, ids: bulk.find_over_group_limit(tx, ids, groups),
+        batch_size=await _group_batch(ctx, groups),
     )
     return await run_operation(ctx, selection, operation, run)
 
 
-async def remove_groups(
-    ctx: Context,
-    selection: Selection,
-    groups: list[str],
-    *,
-    run: Run | None = None,
-) -> BulkResult:
+async def remove_groups(ctx: Context, selection: Selection, groups: list[str], *, run: Run | None = None) -> BulkResult:
     """Remove clients from groups."""
     operation = Operation(
         lambda tx, ids: bulk.remove_groups(tx, ids, groups), batch_size=await _group_batch(ctx, groups)
@@ -156,11 +132,7 @@ async def _group_batch(ctx: Context, groups: list[str]) -> int | None:
 
 
 async def assign_trainer(
-    ctx: Context,
-    selection: Selection,
-    coach_id: ObjectId | None,
-    *,
-    run: Run | None = None,
+    ctx: Context, selection: Selection, coach_id: ObjectId | None, *, run: Run | None = None
 ) -> BulkResult:
     """Assign clients to a coach; None leaves them without a trainer. Raises NotFound if there is no such coach."""
 
@@ -215,30 +187,17 @@ async def assign_program(
 
 
 async def assign_metrics_set(
-    ctx: Context,
-    selection: Selection,
-    set_id: ObjectId,
-    *,
-    run: Run | None = None,
+    ctx: Context, selection: Selection, set_id: ObjectId, *, run: Run | None = None
 ) -> BulkResult:
     """Assign a metric set to clients. Raises NotFound if there is no such set."""
     await metric_sets.get(ctx, set_id)
     return await run_operation(ctx, selection, Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id)), run)
 
 
-async def send_message(
-    ctx: Context,
-    selection: Selection,
-    text: str,
-    *,
-    run: Run | None = None,
-) -> BulkResult:
+async def send_message(ctx: Context, selection: Selection, text: str, *, run: Run | None = None) -> BulkResult:
     """Send a message to clients."""
-
-    async def send(ctx: Context, ids: list[ObjectId]) -> None:
-        await conversation.send_to_each(ctx, ids, text)
-
-    return await run_operation(ctx, selection, Operation(send, batch_size=_MESSAGE_BATCH), run)
+    operation = Operation(lambda tx, ids: conversation.send_to_each(tx, ids, text), batch_size=_MESSAGE_BATCH)
+    return await run_operation(ctx, selection, operation, run)
 
 
 async def erase(ctx: Context, selection: Selection, *, run: Run | None = None) -> BulkResult:
@@ -266,7 +225,7 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is left to others
     if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
         ctx.change_ids.append(batch_id)  # of an earlier request with this claim
-    response = result.to_response()
+    response: BulkResult = {"requested": result.requested, "ok": result.ok, "failed": result.failed}
     return response if operation.report is None else {**response, "results": result.results}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from itertools import chain
 from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.portable import file_holders
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
@@ -48,7 +49,9 @@ async def export_own(ctx: Context) -> Download:
     )
 
     def read_all(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
-        file_ids = set(_file_ids(customer))  # those of the records are added while these are read
+        file_ids = {
+            each["fileId"] for each in file_holders(customer)
+        }  # those of the records are added while these are read
         records = ((name, _read(ctx, name, hidden, file_ids)) for name in COLLECTIONS)
         return write_archive(ctx, ctx.caller.id, chain([("profile", _only(profile))], records), file_ids.__contains__)
 
@@ -66,20 +69,8 @@ async def _read(ctx: Context, name: str, hidden: Collection[str], file_ids: set[
     async for document in collection.stream(ctx, where, ("_id",), hint=collection.by_client):
         if name in _BY_DAY and document["date"] in hidden and document.get("source") != "manual":
             continue
-        file_ids.update(_file_ids(document))
+        file_ids.update(each["fileId"] for each in file_holders(document))
         yield _without_private(document)
-
-
-def _file_ids(value: Any) -> Iterator[ObjectId]:
-    """Yield the files, without thumbnails, that a record refers to."""
-    if isinstance(value, Mapping):
-        if isinstance(value.get("fileId"), ObjectId):
-            yield value["fileId"]
-        for inner in value.values():
-            yield from _file_ids(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _file_ids(inner)
 
 
 def _without_private(value: Any) -> Any:
