@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
+from coaching_service.core.database.migrations.steps import Apply
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.settings import Settings
@@ -87,59 +90,50 @@ async def test_companies_get_the_settings_of_attention_and_their_clients_are_due
     assert [customer["name"] for customer in due] == ["Ana"]
 
 
-async def test_clients_of_companies_before_it_may_import(old_database: Services) -> None:
-    """Contract 17: `clientsMayImport` is true unless the owner turns it off."""
-    companies = old_database.db["companies"]
-    await companies.insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "clientsMayImport": False}])
-
-    await release_0_3.clients_may_import(old_database.db, old_database.vault)
-
-    stored = await companies.find({}).sort("_id", 1).to_list(None)
-    assert [each["clientsMayImport"] for each in stored] == [True, False]
-
-
-async def test_clients_of_companies_before_it_may_move_and_add_workouts(old_database: Services) -> None:
-    """Contract 20: both are true unless the owner turns them off."""
-    companies = old_database.db["companies"]
-    await companies.insert_many([{"_id": 1, "companyId": 1}, {"_id": 2, "companyId": 2, "clientsMayMove": False}])
-
-    await release_0_3.clients_may_move(old_database.db, old_database.vault)
-
-    stored = await companies.find({}).sort("_id", 1).to_list(None)
-    assert [(each["clientsMayMove"], each["clientsMayAdd"]) for each in stored] == [(True, True), (False, True)]
-
-
-async def test_keys_and_assistants_from_before_do_not_confirm_in_the_chat(old_database: Services) -> None:
-    keys, grants = old_database.db["apiKeys"], old_database.db["assistantGrants"]
-    await keys.insert_one({"_id": 1, "companyId": 1, "hash": "a", "restrictions": {"readOnly": False}})
-    await keys.insert_one({"_id": 2, "companyId": 1, "hash": "b", "restrictions": {"confirmInChat": True}})
-    await grants.insert_one({"_id": 1, "companyId": 1, "code": {"hash": "a"}})
-
-    await release_0_3.confirm_in_chat(old_database.db, old_database.vault)
-
-    stored = await keys.find({}).sort("_id", 1).to_list(None)
-    assert [each["restrictions"]["confirmInChat"] for each in stored] == [False, True]
-    [grant] = await grants.find({}).to_list(None)
-    assert grant["confirmInChat"] is False
+ADDED = [  # the step, the collection, what it has, and what the step makes of it
+    # Contract 17: clients may import unless the owner turns it off.
+    (
+        release_0_3.clients_may_import,
+        "companies",
+        [{}, {"clientsMayImport": False}],
+        [{"clientsMayImport": True}, {"clientsMayImport": False}],
+    ),
+    # Contract 18: keys made before may contact people.
+    (
+        release_0_3.key_outreach,
+        "apiKeys",
+        [{"restrictions": {"readOnly": False}}, {"restrictions": {"readOnly": False, "outreach": False}}],
+        [{"restrictions": {"readOnly": False, "outreach": each}} for each in (True, False)],
+    ),
+    # Keys and assistants from before do not confirm in the chat.
+    (
+        release_0_3.confirm_in_chat,
+        "apiKeys",
+        [{"restrictions": {"readOnly": False}}, {"restrictions": {"confirmInChat": True}}],
+        [{"restrictions": {"readOnly": False, "confirmInChat": False}}, {"restrictions": {"confirmInChat": True}}],
+    ),
+    (release_0_3.confirm_in_chat, "assistantGrants", [{"code": {"hash": "a"}}], [{"confirmInChat": False}]),
+    # Contract 20: clients may move and add workouts unless the owner turns it off.
+    (
+        release_0_3.clients_may_move,
+        "companies",
+        [{}, {"clientsMayMove": False}],
+        [{"clientsMayMove": each, "clientsMayAdd": True} for each in (True, False)],
+    ),
+]
 
 
-async def test_keys_made_before_it_may_contact_people(old_database: Services) -> None:
-    """Contract 18: `restrictions.outreach` is true of keys made before, and false of new ones unless set."""
-    keys = old_database.db["apiKeys"]
-    await keys.insert_many(
-        [
-            {"_id": 1, "companyId": 1, "hash": "a", "restrictions": {"readOnly": False}},
-            {"_id": 2, "companyId": 1, "hash": "b", "restrictions": {"readOnly": False, "outreach": False}},
-        ]
-    )
+@pytest.mark.parametrize(("step", "collection", "stored", "completed"), ADDED)
+async def test_fields_are_added_where_they_are_missing(
+    old_database: Services, step: Apply, collection: str, stored: list[dict[str, Any]], completed: list[dict[str, Any]]
+) -> None:
+    documents, other = old_database.db[collection], {"companyId": 0, "hash": 0, "code": 0}
+    await documents.insert_many([{"_id": n, "companyId": n, "hash": f"{n}", **each} for n, each in enumerate(stored)])
 
-    await release_0_3.key_outreach(old_database.db, old_database.vault)
+    await step(old_database.db, old_database.vault)
 
-    stored = await keys.find({}).sort("_id", 1).to_list(None)
-    assert [each["restrictions"] for each in stored] == [
-        {"readOnly": False, "outreach": True},
-        {"readOnly": False, "outreach": False},
-    ]
+    found = await documents.find({}, other).sort("_id", 1).to_list(None)
+    assert found == [{"_id": number, **each} for number, each in enumerate(completed)]
 
 
 async def test_forms_without_an_answer_are_marked(old_database: Services) -> None:
