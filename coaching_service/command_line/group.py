@@ -21,7 +21,7 @@ _COMMANDS = {
     "migrate": ("maintenance:migrate", "Change the stored documents after an upgrade."),
     "backup": ("backup:backup", "Back up the whole database while the service runs."),
     "backups": ("backup:backups", "List the backups of the store."),
-    "verify-backup": ("verify_backup:verify_backup", "Verify what the store has of the backups."),
+    "verify-backup": ("backup:verify_backup", "Verify what the store has of the backups."),
     "restore": ("restore:restore", "Restore a backup."),
     "shard": ("shard:shard", "Print the commands that shard the database."),
     "gc-files": ("maintenance:gc_files", "Remove files that no record refers to."),

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
 
 from coaching_service import runtime
 from coaching_service.command_line.admin.running import operator_name
-from coaching_service.command_line.backup import progress, require_no_name
+from coaching_service.command_line.backup import progress, read_folder, verify_folder
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
 from coaching_service.core.changes.numbering.store import is_leased
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.encryption import Decryption
-from coaching_service.core.database.backup.manifest import (
-    BackupError,
-    Manifest,
-    count_documents,
-    read_manifest,
-    verify,
-)
+from coaching_service.core.database.backup.manifest import BackupError, Manifest, count_documents
 from coaching_service.core.database.backup.parts import PartReader
 from coaching_service.core.database.backup.restoring import (
     Source,
@@ -124,16 +119,9 @@ def restore(
 
 def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
     """Return the backup in a folder of its own, or one of a store. Raises BackupError."""
-    folder = Path(source)
     if is_own_folder(source):
-        manifest = read_manifest(folder)
-        require_no_name(source, name)
-
-        def compare() -> None:
-            with progress("Verifying", count_documents(manifest)) as report:
-                verify(folder, manifest, report)
-
-        return _Backup(manifest, documents_in(folder), compare, None)
+        manifest = read_folder(source, name)
+        return _Backup(manifest, documents_in(Path(source)), partial(verify_folder, source, manifest), None)
     store = open_store(source)
     backups = StoredBackups(store)
     manifest = backups.read(backups.find(name))
