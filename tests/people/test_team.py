@@ -236,9 +236,8 @@ async def test_coach_removed_during_a_bulk_change_gets_no_more_clients(
             await team.delete_employee(coach.ctx, eli["_id"])
 
     selection: Selection = {"ids": clients, "dryRun": False}
-    result = await customer_bulk.assign_trainer(
-        coach.ctx, selection, eli["_id"], run=customer_bulk.Run(on_progress=leaves)
-    )
+    operation = await customer_bulk.assign_trainer(coach.ctx, eli["_id"])
+    result = await customer_bulk.run_operation(coach.ctx, selection, operation, customer_bulk.Run(on_progress=leaves))
 
     failure = {"customerId": clients[1], "code": "NOT_FOUND", "message": "Coach not found"}
     assert result == {"requested": 2, "ok": 1, "failed": [failure]}

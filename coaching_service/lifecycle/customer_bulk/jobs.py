@@ -14,7 +14,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import schedules, service
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, CustomerSelection, Selection
-from coaching_service.lifecycle.customer_bulk.service import Run
+from coaching_service.lifecycle.customer_bulk.service import Operation, Run
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.training.schedule import effects
@@ -22,7 +22,6 @@ from coaching_service.training.schedule import effects
 _AT_ONCE = 200
 _SCHEDULES_AT_ONCE = 20
 
-_Operation = Callable[[Context, Selection, Mapping[str, Any], Run], Awaitable[BulkResult]]
 # The operations on schedules, by the operationId.
 _SCHEDULES: dict[str, effects.Operation] = {
     "bulkAdjustSchedule": "adjust",
@@ -31,28 +30,19 @@ _SCHEDULES: dict[str, effects.Operation] = {
     "bulkShiftSchedule": "shift",
     "bulkCopySchedule": "copy",
 }
-
-
-def _change_schedules(operation: effects.Operation) -> _Operation:
-    return lambda ctx, to, given, run: schedules.change(ctx, to, operation, given, run=run)
-
-
-# By the operationId. The arguments are the fields of the request without the selection.
-_OPERATIONS: dict[str, _Operation] = {
-    "bulkArchiveCustomers": lambda ctx, to, _, run: service.archive(ctx, to, archived=True, run=run),
-    "bulkUnarchiveCustomers": lambda ctx, to, _, run: service.archive(ctx, to, archived=False, run=run),
-    "bulkAddGroups": lambda ctx, to, given, run: service.add_groups(ctx, to, given["groups"], run=run),
-    "bulkRemoveGroups": lambda ctx, to, given, run: service.remove_groups(ctx, to, given["groups"], run=run),
-    "bulkAssignTrainer": lambda ctx, to, given, run: service.assign_trainer(ctx, to, given["coachId"], run=run),
-    "bulkAssignProgram": lambda ctx, to, given, run: service.assign_program(
-        ctx, to, given["programId"], given["startDate"], given["onConflict"], weekdays=given.get("weekdays"), run=run
+# The others. The arguments are the fields of the request without the selection.
+_OPERATIONS: dict[str, Callable[[Context, Mapping[str, Any]], Awaitable[Operation]]] = {
+    "bulkArchiveCustomers": lambda ctx, _: service.archive(ctx, archived=True),
+    "bulkUnarchiveCustomers": lambda ctx, _: service.archive(ctx, archived=False),
+    "bulkAddGroups": lambda ctx, given: service.add_groups(ctx, given["groups"]),
+    "bulkRemoveGroups": lambda ctx, given: service.remove_groups(ctx, given["groups"]),
+    "bulkAssignTrainer": lambda ctx, given: service.assign_trainer(ctx, given["coachId"]),
+    "bulkAssignProgram": lambda ctx, given: service.assign_program(
+        ctx, given["programId"], given["startDate"], given["onConflict"], given.get("weekdays")
     ),
-    "bulkAssignMetricsSet": lambda ctx, to, given, run: service.assign_metrics_set(
-        ctx, to, given["metricsSetId"], run=run
-    ),
-    "bulkSendMessage": lambda ctx, to, given, run: service.send_message(ctx, to, given["text"], run=run),
-    "bulkDeleteCustomers": lambda ctx, to, _, run: service.erase(ctx, to, run=run),
-    **{name: _change_schedules(operation) for name, operation in _SCHEDULES.items()},
+    "bulkAssignMetricsSet": lambda ctx, given: service.assign_metrics_set(ctx, given["metricsSetId"]),
+    "bulkSendMessage": lambda ctx, given: service.send_message(ctx, given["text"]),
+    "bulkDeleteCustomers": lambda ctx, _: service.erase(ctx),
 }
 
 # What the caller needs of the time when a step runs; other operations need CUSTOMERS.EDIT.
@@ -78,12 +68,14 @@ async def run_operation(
     ctx: Context, operation: str, selection: Selection, arguments: Mapping[str, Any], run: Run
 ) -> BulkResult:
     """Run the operation with this operationId."""
-    return await _OPERATIONS[operation](ctx, selection, arguments, run)
+    if (change := _SCHEDULES.get(operation)) is not None:
+        return await schedules.change(ctx, selection, change, arguments, run)
+    return await service.run_operation(ctx, selection, await _OPERATIONS[operation](ctx, arguments), run)
 
 
 async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any], claim: Claim | None) -> Accepted:
     """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
-    await _OPERATIONS[ctx.operation](ctx, {"ids": [], "dryRun": True}, arguments, Run())
+    await run_operation(ctx, ctx.operation, {"ids": [], "dryRun": True}, arguments, Run())
     needed = (permission_of(ctx.operation),)
     return await bulk_jobs.begin(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
 
@@ -97,7 +89,7 @@ async def _process(ctx: Context, job: StoredBulkJob, ids: list[ObjectId], claim:
     require_permission(ctx.caller, permission_of(ctx.operation))
     selection: Selection = {"ids": ids, "dryRun": False}
     run = Run(claim, is_job=True, total=job["total"])
-    result = await _OPERATIONS[ctx.operation](ctx, selection, job["work"]["arguments"], run)
+    result = await run_operation(ctx, ctx.operation, selection, job["work"]["arguments"], run)
     return Outcome(result["ok"], result["failed"], result.get("results"))
 
 

@@ -28,19 +28,13 @@ _MAX_LISTED = 100_000
 
 
 async def change(
-    ctx: Context,
-    selection: Selection,
-    operation: effects.Operation,
-    fields: Mapping[str, Any],
-    *,
-    run: Run | None = None,
+    ctx: Context, selection: Selection, operation: effects.Operation, fields: Mapping[str, Any], run: Run
 ) -> BulkResult:
     """Do an operation on the schedule of each client, and return what changed of each.
 
     Raises NotFound for an exercise or program that the company does not have.
     """
     await effects.check(ctx, operation, fields)
-    run = run or Run()
     ids = await service.list_selected(ctx, selection) if "ids" not in selection else selection["ids"]
     listed = _MAX_LISTED // max(len(ids), run.total, 1)
 

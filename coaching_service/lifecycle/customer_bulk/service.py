@@ -70,6 +70,7 @@ class Operation:
 
     The claims of an operation that `erases` clients remain when they are gone. `preview` is called in a dry run, and
     writes nothing. `report` takes the place of both: it is called for each client, and returns what changes.
+    `conflicts` is what a dry run has found on the days of a program, by client, as a transaction may be repeated.
     """
 
     apply: Apply | None = None
@@ -78,6 +79,7 @@ class Operation:
     erases: bool = False
     preview: Apply | None = None
     report: Report | None = None
+    conflicts: dict[ObjectId, list[ScheduleConflict]] = field(default_factory=dict)
 
 
 @dataclass
@@ -102,28 +104,23 @@ async def list_selected(ctx: Context, selection: Selection) -> list[ObjectId]:
     return sorted([customer_id async for ids in _iterate_selected(ctx, selection) for customer_id in ids])
 
 
-async def archive(ctx: Context, selection: Selection, *, archived: bool, run: Run | None = None) -> BulkResult:
-    """Archive or restore clients."""
-    operation = Operation(lambda tx, ids: bulk.set_archived(tx, ids, archived=archived))
-    return await run_operation(ctx, selection, operation, run)
+async def archive(_: Context, *, archived: bool) -> Operation:
+    """Return how clients are archived or restored."""
+    return Operation(lambda tx, ids: bulk.set_archived(tx, ids, archived=archived))
 
 
-async def add_groups(ctx: Context, selection: Selection, groups: list[str], *, run: Run | None = None) -> BulkResult:
-    """Add clients to groups; a client who would be in too many groups fails."""
-    operation = Operation(
+async def add_groups(ctx: Context, groups: list[str]) -> Operation:
+    """Return how clients are added to groups; a client who would be in too many groups fails."""
+    return Operation(
         lambda tx, ids: bulk.add_groups(tx, ids, groups),
         lambda tx, ids: bulk.find_over_group_limit(tx, ids, groups),
         batch_size=await _group_batch(ctx, groups),
     )
-    return await run_operation(ctx, selection, operation, run)
 
 
-async def remove_groups(ctx: Context, selection: Selection, groups: list[str], *, run: Run | None = None) -> BulkResult:
-    """Remove clients from groups."""
-    operation = Operation(
-        lambda tx, ids: bulk.remove_groups(tx, ids, groups), batch_size=await _group_batch(ctx, groups)
-    )
-    return await run_operation(ctx, selection, operation, run)
+async def remove_groups(ctx: Context, groups: list[str]) -> Operation:
+    """Return how clients are removed from groups."""
+    return Operation(lambda tx, ids: bulk.remove_groups(tx, ids, groups), batch_size=await _group_batch(ctx, groups))
 
 
 async def _group_batch(ctx: Context, groups: list[str]) -> int | None:
@@ -131,10 +128,8 @@ async def _group_batch(ctx: Context, groups: list[str]) -> int | None:
     return _PROGRAM_BATCH if await group_programs.have_program(ctx, groups) else None
 
 
-async def assign_trainer(
-    ctx: Context, selection: Selection, coach_id: ObjectId | None, *, run: Run | None = None
-) -> BulkResult:
-    """Assign clients to a coach; None leaves them without a trainer. Raises NotFound if there is no such coach."""
+async def assign_trainer(ctx: Context, coach_id: ObjectId | None) -> Operation:
+    """Return how clients are assigned to a coach; None leaves them without a trainer. Raises NotFound for the coach."""
 
     async def require_coach(ctx: Context) -> None:
         if coach_id is not None:
@@ -145,25 +140,21 @@ async def assign_trainer(
         await bulk.assign_trainer(ctx, ids, coach_id)
 
     await require_coach(ctx)
-    return await run_operation(ctx, selection, Operation(assign), run)
+    return Operation(assign)
 
 
 async def assign_program(
     ctx: Context,
-    selection: Selection,
     program_id: ObjectId,
     start: str,
     on_conflict: OnConflict,
-    *,
     weekdays: Collection[int] | None = None,
-    run: Run | None = None,
-) -> BulkAssignmentResult:
-    """Assign a program to clients from the date `start` on. Raises what programs.get_dated raises.
+) -> Operation:
+    """Return how a program is assigned to clients from the date `start` on. Raises what programs.get_dated raises.
 
-    A dry run returns the blocks that are on its days.
+    A dry run finds the blocks that are on its days (`conflicts`).
     """
     plan = await programs.get_dated(ctx, program_id, start, weekdays)
-    conflicts: dict[ObjectId, list[ScheduleConflict]] = {}  # by client, as a transaction may be repeated
 
     async def assign(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
@@ -172,45 +163,38 @@ async def assign_program(
     async def preview(ctx: Context, ids: list[ObjectId]) -> None:
         for customer_id in ids:
             result = await assignments.add_to_calendar(ctx, plan, customer_id, on_conflict=on_conflict, dry_run=True)
-            if result["conflicts"] and len(conflicts) < _MAX_CONFLICTING:
-                conflicts[customer_id] = result["conflicts"]
+            if result["conflicts"] and len(operation.conflicts) < _MAX_CONFLICTING:
+                operation.conflicts[customer_id] = result["conflicts"]
 
-    result = await run_operation(ctx, selection, Operation(assign, batch_size=_PROGRAM_BATCH, preview=preview), run)
-    if not conflicts:
-        return cast("BulkAssignmentResult", result)
-    named = [
-        cast("CustomerConflict", {"customerId": customer_id, **conflict})
-        for customer_id, of_client in conflicts.items()
-        for conflict in of_client
-    ]
-    return {**result, "conflicts": named}
+    operation = Operation(assign, batch_size=_PROGRAM_BATCH, preview=preview)
+    return operation
 
 
-async def assign_metrics_set(
-    ctx: Context, selection: Selection, set_id: ObjectId, *, run: Run | None = None
-) -> BulkResult:
-    """Assign a metric set to clients. Raises NotFound if there is no such set."""
+async def assign_metrics_set(ctx: Context, set_id: ObjectId) -> Operation:
+    """Return how a metric set is assigned to clients. Raises NotFound if there is no such set."""
     await metric_sets.get(ctx, set_id)
-    return await run_operation(ctx, selection, Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id)), run)
+    return Operation(lambda tx, ids: metrics.assign_many(tx, ids, set_id))
 
 
-async def send_message(ctx: Context, selection: Selection, text: str, *, run: Run | None = None) -> BulkResult:
-    """Send a message to clients."""
-    operation = Operation(lambda tx, ids: conversation.send_to_each(tx, ids, text), batch_size=_MESSAGE_BATCH)
-    return await run_operation(ctx, selection, operation, run)
+async def send_message(_: Context, text: str) -> Operation:
+    """Return how a message is sent to clients."""
+    return Operation(lambda tx, ids: conversation.send_to_each(tx, ids, text), batch_size=_MESSAGE_BATCH)
 
 
-async def erase(ctx: Context, selection: Selection, *, run: Run | None = None) -> BulkResult:
-    """Delete clients and queue the erasure of the rest of their data."""
-    return await run_operation(ctx, selection, Operation(bulk.erase, erases=True), run)
+async def erase(_: Context) -> Operation:
+    """Return how clients are deleted, and the erasure of the rest of their data is queued."""
+    return Operation(bulk.erase, erases=True)
 
 
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
-async def run_operation(ctx: Context, selection: Selection, operation: Operation, run: Run | None) -> BulkResult:
-    """Change the selected clients in one batch, which one undo takes back; with `results` if the operation reports."""
-    run, result = run or Run(), Result()
+async def run_operation(ctx: Context, selection: Selection, operation: Operation, run: Run) -> BulkResult:
+    """Change the selected clients in one batch, which one undo takes back.
+
+    The result has `results` if the operation reports, and `conflicts` if it has found some.
+    """
+    result = Result()
     batch_id = ObjectId() if run.claim is None else stable_id(str(run.claim.id), "batch")
     ctx = replace(ctx, batch_id=batch_id)
     async for ids in _iterate_selected(ctx, selection):
@@ -225,8 +209,16 @@ async def run_operation(ctx: Context, selection: Selection, operation: Operation
                 await asyncio.sleep(time.monotonic() - began)  # half of the time is left to others
     if result.ok and not ctx.change_ids and run.claim is not None and not selection["dryRun"]:
         ctx.change_ids.append(batch_id)  # of an earlier request with this claim
-    response: BulkResult = {"requested": result.requested, "ok": result.ok, "failed": result.failed}
-    return response if operation.report is None else {**response, "results": result.results}
+    response: BulkAssignmentResult = {"requested": result.requested, "ok": result.ok, "failed": result.failed}
+    if operation.report is not None:
+        response["results"] = result.results
+    if operation.conflicts:
+        response["conflicts"] = [
+            cast("CustomerConflict", {"customerId": customer_id, **conflict})
+            for customer_id, of_client in operation.conflicts.items()
+            for conflict in of_client
+        ]
+    return response
 
 
 async def _run_batch(

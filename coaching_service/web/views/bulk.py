@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, TypedDict, cast
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
 from coaching_service.core.auth.access import coach
@@ -21,7 +21,6 @@ from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.programs import service as programs
-from coaching_service.training.schedule.models import ScheduleConflict
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
 from coaching_service.web.views.bulk_actions import ACTIONS, Action
@@ -118,12 +117,11 @@ async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _A
     action = _get_action(ctx, "assign-program")
     arguments = action.read_arguments(form)
     ids = (await customer_bulk.list_selected(ctx, to_service_selection(query)))[:_MAX_PREVIEWED]
-    result = await customer_bulk.assign_program(
-        ctx, {"ids": ids, "dryRun": True}, arguments["programId"], arguments["startDate"], arguments["onConflict"]
+    operation = await customer_bulk.assign_program(
+        ctx, arguments["programId"], arguments["startDate"], arguments["onConflict"]
     )
-    by_client: dict[ObjectId, list[ScheduleConflict]] = {}
-    for conflict in result.get("conflicts", []):
-        by_client.setdefault(conflict["customerId"], []).append(cast("ScheduleConflict", conflict))
+    await customer_bulk.run_operation(ctx, {"ids": ids, "dryRun": True}, operation, customer_bulk.Run())
+    by_client = operation.conflicts
     shown = list(by_client)[:_MAX_NAMES]
     names = await customers_by_id.load_names(ctx, shown)
     preview = {
