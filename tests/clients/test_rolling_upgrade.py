@@ -18,6 +18,7 @@ from pymongo.database import Database
 from coaching_service import runtime
 from coaching_service.core.database import migrations
 from coaching_service.core.database.migrations import minor_version
+from coaching_service.core.database.migrations.steps import Step
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.settings import Settings
@@ -216,9 +217,7 @@ def count_mails(folder: Path) -> int:
     return len(list(folder.glob("*/mail/*.eml")))
 
 
-async def refuses_what_this_code_migrates(
-    release: Release, settings: Settings, folder: Path, step: migrations.Step
-) -> None:
+async def refuses_what_this_code_migrates(release: Release, settings: Settings, folder: Path, step: Step) -> None:
     """The release serves its own database until this code has migrated it, and does not start again."""
     async with database_of(release, settings) as (own, _):
         old = Node(folder / "old", own, release.facts["apiKey"], code=release.unpack(folder / "code"))

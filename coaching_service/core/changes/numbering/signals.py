@@ -47,5 +47,5 @@ async def _watch(services: Services) -> None:
                 event = await stream.try_next()
             if event is not None:
                 signals.notify(event["documentKey"]["_id"])
-            elif not stream.alive:  # type: ignore[truthy-function]  # a property that Motor declares as a method
+            elif not stream.alive:
                 raise store.StreamEnded
