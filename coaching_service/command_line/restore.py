@@ -14,7 +14,7 @@ from coaching_service.command_line.admin.running import operator_name
 from coaching_service.command_line.backup import progress, read_folder, verify_folder
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
-from coaching_service.core.changes.numbering.store import is_leased
+from coaching_service.core.changes.numbering.sequencer import is_running
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.encryption import Decryption
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, count_documents
@@ -98,7 +98,7 @@ def restore(
     total = count_documents(chosen.manifest)
 
     async def work(services: Services) -> tuple[list[str], Repetition]:
-        if await is_leased(services):
+        if await is_running(services):
             raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
         with progress("Restoring", total) as report:
             await restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)

@@ -225,11 +225,6 @@ async def _is_at(ctx: Context, change: StoredChange, document: ChangedDocument, 
     return False
 
 
-def is_soft_deletion(document: ChangedDocument) -> bool:
-    """Return whether a change marked a document as deleted."""
-    return document.get("softDeleted", False)
-
-
 def public_values(
     document: ChangedDocument, patch: DocumentPatch | None
 ) -> tuple[DocumentFields | None, DocumentFields | None]:

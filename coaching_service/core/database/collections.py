@@ -266,14 +266,15 @@ class ReadableCollection(Generic[D]):
 
     async def stream(self, ctx: Context, where: Filter, sort: Sequence[str], *, hint: str | None) -> AsyncIterator[D]:
         """Iterate over the documents that match `where`, in bounded memory."""
-        shown = self.projection(None)
-        options: dict[str, Any] = {
-            "sort": order_by(sort) or None,
-            "hint": hint,
-            "batch_size": 200,
-            "session": ctx.session,
-        }
-        async for document in self._in(ctx).find(self.read_filter(ctx, where), shown, **options):
+        cursor = self._in(ctx).find(
+            self.read_filter(ctx, where),
+            self.projection(None),
+            sort=order_by(sort) or None,
+            hint=hint,
+            batch_size=200,
+            session=ctx.session,
+        )
+        async for document in cursor:
             yield cast("D", document)
 
     async def stream_own(

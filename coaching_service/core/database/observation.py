@@ -35,15 +35,13 @@ class CommandObserver(CommandListener):
             self._waiting.add(event.request_id)
 
     def succeeded(self, event: CommandSucceededEvent | CommandFailedEvent) -> None:
-        """Measure a command."""
+        """Measure a command, also one that failed."""
         if event.request_id in self._waiting:
             self._waiting.discard(event.request_id)
             return
         self._seconds.get(event.command_name, self._other).observe(event.duration_micros / 1_000_000)
 
-    def failed(self, event: CommandFailedEvent) -> None:
-        """Measure a command that failed."""
-        self.succeeded(event)
+    failed = succeeded
 
 
 class CommandTracer(CommandListener):

@@ -146,7 +146,7 @@ def _log_failure(error: Exception) -> None:
 
 def _as_unavailable(error: Exception) -> Unavailable | None:
     """Return the reason why the database could not be used; None for other failures."""
-    known = error if isinstance(error, Unavailable) else as_service_error(error)
+    known = as_service_error(error)
     return known if isinstance(known, Unavailable) else None
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from coaching_service.core.auth.visibility import areas_of
 from coaching_service.core.changes.log import patch_of, reference_to
-from coaching_service.core.changes.undo import is_soft_deletion, public_values
+from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.recording import Action, DocumentChange
@@ -65,7 +65,7 @@ def _values(tx: Context, change: DocumentChange) -> DocumentValues:
     reference = reference_to(change, tx.changes)
     visible, kind = areas_of(tx.caller), change.history.kind
     before, after = (limit_values(visible, kind, each) for each in public_values(reference, patch_of(change)))
-    action = "deleted" if is_soft_deletion(reference) else change.action
+    action = "deleted" if reference.get("softDeleted") else change.action
     return {"kind": kind, "_id": change.id, "action": action, "before": before, "after": after}
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.models import DocumentPatch, StoredChange
-from coaching_service.core.changes.undo import is_soft_deletion, public_values
+from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.models import DocumentFields
@@ -214,7 +214,7 @@ def _references(change: StoredChange) -> list[DocumentReference]:
         {
             "kind": document["kind"],
             "_id": document["_id"],
-            "action": "deleted" if is_soft_deletion(document) else document["action"],
+            "action": "deleted" if document.get("softDeleted") else document["action"],
         }
         for document in change["documents"]
     ]

@@ -275,7 +275,7 @@ _PARTS = {"workout", "exercise_override", "group_program"}
 
 def _reverse_permission(area: Area, document: ChangedDocument) -> str:
     is_part = document["kind"] in _PARTS
-    if is_part or (document["action"] == "changed" and not undo.is_soft_deletion(document)):
+    if is_part or (document["action"] == "changed" and not document.get("softDeleted")):
         return area.EDIT
     return area.DELETE if document["action"] == "created" else area.CREATE
 

@@ -21,6 +21,7 @@ from coaching_service.core.changes.numbering.models import NewChange, Start
 from coaching_service.core.changes.numbering.reading import ChangeReader
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
+from coaching_service.core.metrics import Backlog
 
 _RENEW_SECONDS = 3.0
 _INTERVAL_SECONDS = 0.05
@@ -36,6 +37,16 @@ log = structlog.get_logger("coaching_service.changes")
 def sequencing(services: Services, *, start: asyncio.Event | None = None) -> AbstractAsyncContextManager[None]:
     """Number changes in the background while the context is open; with `start`, not before that event."""
     return running_in_background(Sequencer(services).run, start=start)
+
+
+async def is_running(services: Services) -> bool:
+    """Return whether a process of the service numbers changes, or was killed less than ten seconds ago."""
+    return await store.is_leased(services)
+
+
+async def count_pending(services: Services, limit: int) -> Backlog:
+    """Count the changes that have no number yet, at most `limit`, and find the age of the oldest."""
+    return await store.count_pending(services, limit)
 
 
 class Sequencer:

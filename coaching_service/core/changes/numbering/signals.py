@@ -6,13 +6,12 @@ import asyncio
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 
-import pymongo
 import structlog
 
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.numbering.batches import counters
-from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.connection import allow_seconds, as_service_error
 from coaching_service.core.database.context import Services
 
 _RETRY_SECONDS = 1.0
@@ -43,7 +42,7 @@ async def _watch(services: Services) -> None:
     async with counted.watch([{"$project": {"documentKey": 1}}], max_await_time_ms=store.WAIT_MS) as stream:
         signals.notify_all()  # changes may have been numbered before the stream was opened
         while signals.is_needed.is_set():
-            with pymongo.timeout(store.READ_SECONDS):
+            with allow_seconds(store.READ_SECONDS):
                 event = await stream.try_next()
             if event is not None:
                 signals.notify(event["documentKey"]["_id"])
