@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from email import message_from_bytes
-from email.policy import default
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ from coaching_service.people.sessions import passwords
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
-from tests.support.mails import part_of
+from tests.support.mails import part_of, read_mails
 from tests.support.service_process import until
 from tests.support.training import employee_key
 
@@ -74,7 +72,7 @@ async def test_mail_says_the_number(coach: CoachClient, settings: Settings, keys
     await passwords.request_password_reset(coach.ctx, email)
 
     def mailed() -> list[str]:
-        mails = [message_from_bytes(path.read_bytes(), policy=default) for path in settings.data_dir.glob("mail/*.eml")]
+        mails = read_mails(settings.data_dir / "mail")
         return [part_of(mail, "plain") for mail in mails if mail["To"] == email and "password" in mail["Subject"]]
 
     [text] = await until(mailed, "the mail is sent")

@@ -8,9 +8,6 @@ import json
 import re
 import secrets
 from datetime import timedelta
-from email import message_from_bytes
-from email.policy import default
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +19,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD, SERVICE_HASHER, AsServed
 from tests.support.client import CoachClient
-from tests.support.mails import part_of
+from tests.support.mails import part_of, read_mails
 from tests.support.service_process import until
 
 pytestmark = pytest.mark.usefixtures("no_failed_sign_ins")
@@ -195,10 +192,7 @@ async def mailed_token(settings: Settings, email: str) -> str:
     """The token in the newest mail to this address."""
 
     def newest() -> str | None:
-        folder = Path(settings.data_dir / "mail")
-        mails = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns) if folder.exists() else []
-        for file in reversed(mails):
-            mail = message_from_bytes(file.read_bytes(), policy=default)
+        for mail in reversed(read_mails(settings.data_dir / "mail")):
             if mail["To"] == email:
                 link = re.search(r"token=([\w.-]+)", part_of(mail, "plain"))
                 assert link is not None

@@ -85,10 +85,11 @@ async def mails_once_sent(services: Services, folder: Path, **queued: ObjectId) 
         return await services.db["jobs"].count_documents({"kind": SEND, **queued}) == 0
 
     await until(is_sent, "the mail to be sent")
-    return await asyncio.to_thread(_read_mails, folder)
+    return await asyncio.to_thread(read_mails, folder)
 
 
-def _read_mails(folder: Path) -> list[EmailMessage]:
+def read_mails(folder: Path) -> list[EmailMessage]:
+    """The mails in a folder, oldest first."""
     files = sorted(folder.glob("*.eml"), key=lambda file: file.stat().st_mtime_ns)
     return [message_from_bytes(file.read_bytes(), policy=default) for file in files]
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from email import message_from_bytes
 from email.message import EmailMessage
-from email.policy import default
 from typing import Any
 
 import pytest
@@ -19,7 +17,7 @@ from coaching_service.core.outbound.client import OutboundClient, Relaxations
 from coaching_service.people.webhooks import _attempts, store
 from coaching_service.people.webhooks.deliveries import new_delivery
 from tests.support.client import CoachClient
-from tests.support.mails import read_mail
+from tests.support.mails import read_mail, read_mails
 from tests.support.service_process import until
 from tests.support.webhook_deliveries import Json, deliveries_of, is_empty, received, settled, subscribe
 from tests.support.webhooks import Message, Receiver
@@ -189,7 +187,7 @@ async def test_webhook_stays_active_if_a_delivery_has_succeeded_meanwhile(
     stored = await store.find_with_secrets(coach.ctx, webhook_id)
     assert stored is not None
     new: Any = new_delivery(webhook_id, f"{ObjectId()}.0", 1, "note.created", None)
-    delivery: Any = {**new, **await store.create_delivery(coach.ctx, new)}
+    delivery: Any = {**new, **await store.deliveries.insert(coach.ctx, new)}
     message = _attempts.Message(delivery, stored, b"{}")
     await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": None if since is None else now() - since}})
     await _attempts.record(coach.ctx, message, _attempts.Response(500, None, now(), 1))
@@ -207,7 +205,7 @@ async def test_the_retry_that_is_due_longest_is_first(coach: CoachClient, receiv
     for minutes in (5, 30, 10, -5):
         new = new_delivery(webhook_id, f"{ObjectId()}.0", minutes + 10, "note.created", None)
         fields = {**new, "nextAttemptAt": now() - timedelta(minutes=minutes)}
-        waiting[(await store.create_delivery(coach.ctx, fields))["_id"]] = minutes
+        waiting[(await store.deliveries.insert(coach.ctx, fields))["_id"]] = minutes
     due = await store.list_due(coach.ctx, webhook_id, now(), 10, without=[])
     assert [waiting[delivery["_id"]] for delivery in due] == [30, 10, 5]
     [first] = await store.list_due(coach.ctx, webhook_id, now(), 1, without=[due[0]["_id"]])
@@ -218,9 +216,7 @@ async def mails_to(services: Services, coach: CoachClient) -> list[EmailMessage]
     """The mails about webhooks to the owner, except one that the application is about to send."""
     await worker.run_due(services, {mail.SEND: features.STEPS[mail.SEND]})
     assert isinstance(services.mail_sender, mail.FolderMailSender)
-    folder = services.mail_sender.folder
-    files = sorted(folder.glob("*.eml")) if folder.exists() else []
-    sent = [message_from_bytes(file.read_bytes(), policy=default) for file in files]
+    sent = read_mails(services.mail_sender.folder)
     return [each for each in sent if "webhook" in each["Subject"] and each["To"] == coach.ctx.caller.email]
 
 
