@@ -35,8 +35,7 @@ from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.notifications import sending as notifications
-from coaching_service.people.webhooks.dispatcher import delivering
-from coaching_service.people.webhooks.metrics import read_metrics as read_webhook_metrics
+from coaching_service.people.webhooks import dispatcher as webhooks
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.settings import Settings
 from coaching_service.web import static_files
@@ -49,7 +48,7 @@ _BULK_CONCURRENCY, _BULK_PER_COMPANY = 3, 2
 _DOWNLOAD_CONCURRENCY = 4
 READINGS = (
     *core_readings(features.STEPS),
-    read_webhook_metrics,
+    webhooks.read_metrics,
     read_backup_metrics,
     derived_figures.read_metrics,
     check_in_scheduling.read_metrics,
@@ -170,7 +169,7 @@ def _background(services: Services, availability: Availability) -> Callable[[web
             sequencing(services, start=availability.ready),
             use_counts.storing(services, start=availability.ready),
             signalling(services),
-            delivering(services, start=availability.ready),
+            webhooks.delivering(services, start=availability.ready),
             notifications.sending(services, features.NOTIFICATIONS, features.queue_push, start=availability.ready),
             worker.working(
                 services, features.STEPS, features.STANDING_JOBS, features.JOB_PLACES, start=availability.ready

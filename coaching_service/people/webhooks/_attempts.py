@@ -80,7 +80,7 @@ async def prepare(ctx: Context, delivery: DueDelivery) -> Message | None:
     if webhook is None or not webhook["isActive"]:
         raise NotFound("webhook")
     if event is None or not is_client_there:
-        await store.delete_delivery(ctx, delivery["_id"])
+        await store.deliveries.delete(ctx, {"_id": delivery["_id"]})
         return None
     return Message(delivery, webhook, to_json(event))
 
@@ -104,7 +104,8 @@ async def record(ctx: Context, message: Message, response: Response) -> datetime
         result["nextAttemptAt"] = now()
     if not response.is_success and delivery["type"] != TEST_EVENT:
         if webhook["failingSince"] is None:
-            await store.set_failing(ctx, webhook["_id"], now())
+            unless_failing = {"_id": webhook["_id"], "failingSince": None}
+            await store.webhooks.set_derived(ctx, unless_failing, {"$set": {"failingSince": now()}})
         elif webhook["failingSince"] <= now() - DISABLE_AFTER:
             await _disable(ctx, webhook["_id"])
     return result["nextAttemptAt"]

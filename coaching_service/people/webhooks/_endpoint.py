@@ -1,20 +1,25 @@
-"""Sending the deliveries of one webhook: first attempts in the order of the events, and apart from them the others."""
+"""Sending the deliveries of one webhook, which it stores first: first attempts in the order of events, others apart."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import CursorExpired
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.signals import Listener
+from coaching_service.people.changes import events
+from coaching_service.people.changes.models import Event
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks._attempts import Message, Response, prepare, record, send
 from coaching_service.people.webhooks._pace import AttemptSlots, Lane, Pace
-from coaching_service.people.webhooks._planning import plan_deliveries
+from coaching_service.people.webhooks.deliveries import new_delivery
 from coaching_service.people.webhooks.models import DueDelivery
 
 _BATCH = 100
@@ -69,7 +74,7 @@ class Endpoint:
             for delivery in queued:
                 after = delivery["seq"]
                 await self._start(tasks, self._first, delivery)
-            if not queued and not await plan_deliveries(ctx, self._webhook_id):
+            if not queued and not await _plan_deliveries(ctx, self._webhook_id):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_CHECK_SECONDS):
                         await listener.event.wait()
@@ -127,8 +132,45 @@ class Endpoint:
             self._may_be_failing = True
         elif self._may_be_failing:
             self._may_be_failing = False
-            await store.set_working(ctx, self._webhook_id)
+            where = {"_id": self._webhook_id, "failingSince": {"$ne": None}}
+            await store.webhooks.set_derived(ctx, where, {"$set": {"failingSince": None}})
 
     def _leave(self, lane: Lane, delivery: DueDelivery) -> None:
         lane.leave()
         self._running_further.discard(delivery["_id"])
+
+
+async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
+    """Store the deliveries of the next events of an active webhook; returns whether there may be more events.
+
+    There is one for each event of a type that it wants, in the order of the numbers. Events that are older than 30 days
+    are left out. A position ahead of the log becomes its end.
+    """
+    fields = ("position", "types", "isActive")
+    webhook = await store.webhooks.find_one(ctx, {"_id": webhook_id}, fields)
+    if webhook is None or not webhook["isActive"]:
+        return False
+    position = webhook["position"]
+    try:
+        page, new_position = await events.read_events(ctx, position, _BATCH, webhook["types"])
+    except CursorExpired:
+        await store.move_position(ctx, webhook_id, position, await events.find_available(ctx, position))
+        return True
+    if new_position > position:
+        await _store_deliveries(ctx, webhook_id, position, new_position, page["docs"])
+    return page["hasMore"] or bool(page["docs"])
+
+
+@transactional
+async def _store_deliveries(
+    ctx: Context, webhook_id: ObjectId, position: int, new_position: int, new: Sequence[Event]
+) -> None:
+    """Store deliveries and the position after them, unless another process has done so."""
+    if await store.move_position(ctx, webhook_id, position, new_position):
+        await store.deliveries.insert_many(ctx, [_delivery(webhook_id, event) for event in new])
+
+
+def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
+    # What belongs to a client is erased with the client; that a client was deleted is still reported.
+    client_id = None if event["type"] == "customer.deleted" else event["customerId"]
+    return {**new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id), "isQueued": True}

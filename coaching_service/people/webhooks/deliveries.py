@@ -24,7 +24,7 @@ async def list_deliveries(
     filters = {"webhookId": webhook_id, "status": status}
     list_part = ListPart(ctx, "webhookDeliveries", filters, store.LIST_ORDER, size=limit, after=after)
     where: Filter = {"webhookId": webhook_id} | ({} if status is None else {"status": status})
-    page = await store.list_deliveries(ctx, where | list_part.condition(), limit + 1)
+    page = await store.deliveries.find(ctx, where | list_part.condition(), sort=store.LIST_ORDER, limit=limit + 1)
     return list_part.by_cursor(page, lambda entry: entry)
 
 
@@ -34,7 +34,7 @@ async def send_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
     await _require_active(ctx, webhook_id)
     delivery_id = ObjectId()
     delivery = new_delivery(webhook_id, f"{delivery_id}.0", 0, TEST_EVENT, None)
-    stored = await store.create_delivery(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
+    stored = await store.deliveries.insert(ctx, {**delivery, "_id": delivery_id, "nextAttemptAt": now()})
     await store.count_request(ctx, webhook_id)
     return stored
 
@@ -46,12 +46,12 @@ async def redeliver(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -
     Raises NotFound, Conflict if the webhook is not active.
     """
     await _require_active(ctx, webhook_id)
-    if not await store.request_attempt(ctx, webhook_id, delivery_id):
+    where = {"_id": delivery_id, "webhookId": webhook_id}
+    due = {"status": "pending", "nextAttemptAt": now(), "retries": 0}
+    await store.deliveries.set_derived(ctx, where, {"$set": due, "$unset": {"isQueued": ""}})
+    if (delivery := await store.deliveries.find_one(ctx, where)) is None:
         raise NotFound("delivery")
     await store.count_request(ctx, webhook_id)
-    delivery = await store.find_delivery(ctx, webhook_id, delivery_id)
-    if delivery is None:
-        raise NotFound("delivery")
     return delivery
 
 

@@ -18,6 +18,7 @@ from coaching_service.core.database.connection import as_service_error, unreacha
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import read_backlog
 from coaching_service.people.account import suspension
 from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks._endpoint import Endpoint
@@ -29,6 +30,7 @@ _RETRY_SECONDS = 1.0
 _RELEASE_SECONDS = 1.0
 _DEFECT_SECONDS = 30.0
 _LIST_SECONDS = 1.0  # between two looks at which webhooks there are
+_MAX_COUNT = 10_000  # of pending deliveries that metrics report
 
 log = structlog.get_logger("coaching_service.webhooks")
 
@@ -143,3 +145,12 @@ def _log_failure(error: BaseException) -> bool:
     else:
         log.warning("webhooks are not sent at the moment", reason=known.message)
     return known is not None
+
+
+async def read_metrics(services: Services) -> None:
+    """Read the pending deliveries of the active webhooks of all companies, at most 10,000.
+
+    They are not a number while the database does not respond.
+    """
+    metrics, pending = services.metrics, store.find_pending(services, _MAX_COUNT)
+    await read_backlog(pending, metrics.deliveries_pending, metrics.oldest_delivery_seconds, "webhook deliveries")

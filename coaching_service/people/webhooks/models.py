@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.events import EventType
+from coaching_service.core.events import EVENT_TYPES, EventType
 from coaching_service.core.fields import Change, Default, Description, Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
-from coaching_service.core.validation import Text
-from coaching_service.people.webhooks.schemas import EventTypes, WebhookDescription
+from coaching_service.core.validation import Choice, ListOf, Text
 
 DeliveryStatus = Literal["pending", "succeeded", "failed"]
 TEST_EVENT = "webhook.test"
@@ -31,6 +30,27 @@ _ERROR = (
     "any more; null if it had one."
 )
 _STATUS = "`pending`: an attempt is due or scheduled; `succeeded`; `failed`: all attempts have failed."
+
+
+class EventTypes(ListOf):
+    """Types of events, without duplicates; null is an empty list."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Choice(*EVENT_TYPES), **{"allow_none": True} | options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
+
+
+class WebhookDescription(Text):
+    """The description of a webhook; null is an empty text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_blank": True, "allow_none": True} | options)
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+        """Load the text."""
+        return "" if value is None else super().deserialize(value, attr, data, **kwargs)
 
 
 class StoredSecret(TypedDict):
@@ -152,9 +172,6 @@ class AttemptResult(AttemptResponse):
     nextAttemptAt: datetime | None
     retries: int
 
-
-# Which events a webhook receives, and the position of the last one.
-WebhookSubscription: TypeAlias = Part[Webhook, Literal["_id", "position", "types", "isActive"]]
 
 # What an attempt to send needs of a webhook, and of a delivery.
 WebhookSecrets: TypeAlias = Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]

@@ -25,6 +25,7 @@ from coaching_service.people.webhooks.models import (
     WebhookChange,
     WebhookWithSecret,
 )
+from coaching_service.people.webhooks.store import webhooks
 
 MAX_WEBHOOKS = 20
 ROTATION = timedelta(hours=24)
@@ -40,12 +41,14 @@ _URL_MESSAGES = {
 }
 
 
-list_webhooks = store.list_webhooks
+async def list_webhooks(ctx: Context) -> list[Webhook]:
+    """Return the webhooks of the company, oldest first."""
+    return await webhooks.find(ctx, {}, sort=("createdAt", "_id"))
 
 
 async def get(ctx: Context, webhook_id: ObjectId) -> Webhook:
     """Return a webhook. Raises NotFound."""
-    if (webhook := await store.find_webhook(ctx, webhook_id)) is None:
+    if (webhook := await webhooks.find_one(ctx, {"_id": webhook_id})) is None:
         raise NotFound("webhook")
     return webhook
 
@@ -57,11 +60,11 @@ async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
     Raises InvalidFields for an address to which nothing is sent, Conflict if the company has 20 webhooks.
     """
     details = {**details, "url": _canonical_url(ctx, details["url"])}
-    free = set(range(MAX_WEBHOOKS)) - await store.list_slots(ctx)
+    free = set(range(MAX_WEBHOOKS)) - {each["slot"] for each in await webhooks.find(ctx, {}, fields=("slot",))}
     if not free:
         raise Conflict("A company has at most 20 webhooks; delete one first", code="TOO_MANY_WEBHOOKS")
     webhook_id, secret = ObjectId(), _signatures.new_secret()
-    webhook = await store.create_webhook(
+    webhook = await webhooks.insert(
         ctx,
         {
             "_id": webhook_id,
@@ -89,12 +92,12 @@ async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> W
     if "url" in change:
         change = {**change, "url": _canonical_url(ctx, change["url"])}
     webhook = await get(ctx, webhook_id)
-    derived: dict[str, object] = {}
+    fields: dict[str, object] = {name: value for name, value in change.items() if name != "version"}
     if change.get("isActive") and not webhook["isActive"]:
-        derived = {"disabledAt": None, "failingSince": None, "position": await batches.find_last_number(ctx)}
+        fields |= {"disabledAt": None, "failingSince": None, "position": await batches.find_last_number(ctx)}
     elif change.get("url", webhook["url"]) != webhook["url"]:
-        derived = {"failingSince": None}
-    updated = await store.update_webhook(ctx, webhook_id, change, derived)
+        fields["failingSince"] = None
+    updated = await webhooks.update(ctx, {"_id": webhook_id}, {"$set": fields}, version=change.get("version"))
     if updated is None:
         raise NotFound("webhook")
     await audit.record(ctx, "webhook.changed", webhookId=webhook_id)
@@ -103,7 +106,7 @@ async def update(ctx: Context, webhook_id: ObjectId, change: WebhookChange) -> W
 
 async def forget_failures(ctx: Context, _: CompanyResumed) -> None:
     """Do not count the time of a suspension as one in which deliveries failed: webhooks would be disabled for it."""
-    await store.forget_failures(ctx)
+    await webhooks.set_derived(ctx, {"failingSince": {"$ne": None}}, {"$set": {"failingSince": None}})
 
 
 @transactional
@@ -115,7 +118,8 @@ async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret
     secret, until = _signatures.new_secret(), now() + ROTATION
     previous_secret: StoredSecret = {**previous["secrets"][0], "expiresAt": until}
     secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
-    webhook = await store.set_secrets(ctx, webhook_id, {"secrets": secrets, "previousSecretUntil": until})
+    fields = {"secrets": secrets, "previousSecretUntil": until}
+    webhook = await webhooks.update(ctx, {"_id": webhook_id}, {"$set": fields})
     if webhook is None:
         raise NotFound("webhook")
     await audit.record(ctx, "webhook.secretRotated", webhookId=webhook_id)
@@ -125,7 +129,7 @@ async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret
 @transactional
 async def delete(ctx: Context, webhook_id: ObjectId) -> None:
     """Delete a webhook: nothing is sent to it any more. Its deliveries expire. Raises NotFound."""
-    if not await store.delete_webhook(ctx, webhook_id):
+    if await webhooks.delete(ctx, {"_id": webhook_id}) is None:
         raise NotFound("webhook")
     await audit.record(ctx, "webhook.deleted", webhookId=webhook_id)
 
@@ -172,5 +176,6 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
             {"sealed": _signatures.seal_secret(vault, webhook_id, secret), "expiresAt": expires_at}
             for secret, expires_at in opened
         ]
-        await store.reseal(services, webhook, sealed)
+        unchanged = {"_id": webhook_id, "secrets": stored}
+        await webhooks.across_companies(services).update_one(unchanged, {"$set": {"secrets": sealed}})
         yield True

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import private_of, take
 from coaching_service.core.ids import ObjectId
@@ -20,9 +20,7 @@ from coaching_service.people.webhooks.models import (
     Delivery,
     DueDelivery,
     Webhook,
-    WebhookChange,
     WebhookSecrets,
-    WebhookSubscription,
 )
 
 RETENTION_SECONDS = 30 * 24 * 3600
@@ -65,53 +63,9 @@ LIST_ORDER = ("-createdAt", "-_id")
 # --- webhooks --------------------------------------------------------------------------------------------------------
 
 
-async def list_webhooks(ctx: Context) -> list[Webhook]:
-    """Return the webhooks of the company, oldest first."""
-    return await webhooks.find(ctx, {}, sort=("createdAt", "_id"))
-
-
-async def find_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook | None:
-    """Return a webhook without its private fields, or None."""
-    return await webhooks.find_one(ctx, {"_id": webhook_id})
-
-
 async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> WebhookSecrets | None:
     """Return what an attempt needs of a webhook, or None."""
     return await webhooks.find_one(ctx, {"_id": webhook_id}, _WITH_SECRETS)
-
-
-async def find_subscription(ctx: Context, webhook_id: ObjectId) -> WebhookSubscription | None:
-    """Return the position and the types of a webhook, and whether it is active, or None."""
-    return await webhooks.find_one(ctx, {"_id": webhook_id}, ("position", "types", "isActive"))
-
-
-async def list_slots(ctx: Context) -> set[int]:
-    """Return the slots that are taken."""
-    taken = await webhooks.find(ctx, {}, fields=("slot",))
-    return {webhook["slot"] for webhook in taken}
-
-
-async def create_webhook(ctx: Context, webhook: Mapping[str, object]) -> Webhook:
-    """Store a new webhook."""
-    return await webhooks.insert(ctx, webhook)
-
-
-async def update_webhook(
-    ctx: Context, webhook_id: ObjectId, change: WebhookChange, derived: Mapping[str, object] | None = None
-) -> Webhook | None:
-    """Change a webhook; None if there is none. Raises Conflict for an outdated version."""
-    fields = {name: value for name, value in change.items() if name != "version"} | dict(derived or {})
-    return await webhooks.update(ctx, {"_id": webhook_id}, {"$set": fields}, version=change.get("version"))
-
-
-async def set_secrets(ctx: Context, webhook_id: ObjectId, fields: Mapping[str, object]) -> Webhook | None:
-    """Replace the secrets of a webhook; None if there is none."""
-    return await webhooks.update(ctx, {"_id": webhook_id}, {"$set": dict(fields)})
-
-
-async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> bool:
-    """Delete a webhook. Return False if there is none."""
-    return await webhooks.delete(ctx, {"_id": webhook_id}) is not None
 
 
 async def move_position(ctx: Context, webhook_id: ObjectId, position: int, new_position: int) -> bool:
@@ -123,22 +77,6 @@ async def move_position(ctx: Context, webhook_id: ObjectId, position: int, new_p
 async def count_request(ctx: Context, webhook_id: ObjectId) -> None:
     """Count a delivery that a user has requested: the process that delivers looks for it."""
     await webhooks.set_derived(ctx, {"_id": webhook_id}, {"$inc": {"requested": 1}})
-
-
-async def set_failing(ctx: Context, webhook_id: ObjectId, since: datetime) -> None:
-    """Record since when deliveries fail, unless they already do."""
-    await webhooks.set_derived(ctx, {"_id": webhook_id, "failingSince": None}, {"$set": {"failingSince": since}})
-
-
-async def set_working(ctx: Context, webhook_id: ObjectId) -> None:
-    """Record that a delivery has succeeded."""
-    where = {"_id": webhook_id, "failingSince": {"$ne": None}}
-    await webhooks.set_derived(ctx, where, {"$set": {"failingSince": None}})
-
-
-async def forget_failures(ctx: Context) -> None:
-    """Set that no webhook of the company is failing."""
-    await webhooks.set_derived(ctx, {"failingSince": {"$ne": None}}, {"$set": {"failingSince": None}})
 
 
 async def disable(ctx: Context, webhook_id: ObjectId, failing_since: datetime) -> Webhook | None:
@@ -178,33 +116,6 @@ async def find_pending(services: Services, limit: int) -> Backlog:
 # --- deliveries ------------------------------------------------------------------------------------------------------
 
 
-async def list_deliveries(ctx: Context, where: Filter, limit: int) -> list[Delivery]:
-    """Return at most `limit` deliveries, newest first."""
-    return await deliveries.find(ctx, where, sort=LIST_ORDER, limit=limit)
-
-
-async def find_delivery(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Delivery | None:
-    """Return a delivery of a webhook, or None."""
-    return await deliveries.find_one(ctx, {"_id": delivery_id, "webhookId": webhook_id})
-
-
-async def create_delivery(ctx: Context, delivery: Mapping[str, object]) -> Delivery:
-    """Store a new delivery."""
-    return await deliveries.insert(ctx, delivery)
-
-
-async def create_deliveries(ctx: Context, new_deliveries: Sequence[Mapping[str, object]]) -> None:
-    """Store new deliveries."""
-    await deliveries.insert_many(ctx, new_deliveries)
-
-
-async def request_attempt(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> bool:
-    """Make a delivery due now, with all retries; returns False if there is none."""
-    fields = {"status": "pending", "nextAttemptAt": now(), "retries": 0}
-    where = {"_id": delivery_id, "webhookId": webhook_id}
-    return await deliveries.set_derived(ctx, where, {"$set": fields, "$unset": {"isQueued": ""}}) == 1
-
-
 async def list_queued(ctx: Context, webhook_id: ObjectId, after: int, limit: int) -> list[DueDelivery]:
     """Return what an attempt needs of deliveries that wait for their first one, in the order of the events.
 
@@ -240,11 +151,6 @@ async def record_attempt(ctx: Context, delivery: DueDelivery, result: AttemptRes
     return False
 
 
-async def delete_delivery(ctx: Context, delivery_id: ObjectId) -> None:
-    """Delete a delivery."""
-    await deliveries.delete(ctx, {"_id": delivery_id})
-
-
 # --- rotation of master keys -----------------------------------------------------------------------------------------
 
 
@@ -253,9 +159,3 @@ async def list_sealed(services: Services) -> list[Webhook]:
     cursor: Any = webhooks.across_companies(services).find({}, {"secrets": 1})
     sealed: list[Webhook] = await cursor.to_list(None)
     return sealed
-
-
-async def reseal(services: Services, webhook: Webhook, secrets: Sequence[Mapping[str, object]]) -> None:
-    """Replace the encrypted secrets of a webhook, unless they have changed since they were read."""
-    unchanged = {"_id": webhook["_id"], "secrets": webhook["secrets"]}
-    await webhooks.across_companies(services).update_one(unchanged, {"$set": {"secrets": list(secrets)}})
