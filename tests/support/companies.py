@@ -94,7 +94,7 @@ class CompanyCopies:
                 copies[collection].append(copy | {"createdAt": time, "updatedAt": time})
         key = copies["apiKeys"][-1]
         key["lastFour"], key["hash"] = secret[-4:], vault.keyed_hash(secret)
-        key["sealed"] = vault.seal(secret.encode(), api_keys._binding(key["_id"]))
+        key["sealed"] = api_keys._SEALED.seal(vault, key["_id"], secret.encode())
         company_id, owner_id = (copies[each][-1]["_id"] for each in ("companies", "coaches"))
         company = replace(owner.company, id=company_id, name=_company_name(name))
         copied = replace(owner, id=owner_id, company=company, email=_email(name), credential_id=owner_id)

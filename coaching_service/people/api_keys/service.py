@@ -21,11 +21,11 @@ from coaching_service.core.auth.secrets import (
 )
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
-from coaching_service.people.api_keys import store
 from coaching_service.people.api_keys.models import (
     ApiKey,
     ApiKeyRestrictions,
@@ -33,9 +33,13 @@ from coaching_service.people.api_keys.models import (
     CreatedApiKey,
     NewRestrictions,
 )
+from coaching_service.people.api_keys.store import keys
+from coaching_service.people.team import credentials
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
+_SEALED = Sealed(keys, "apiKey")
+_ORDER = ("createdAt", "_id")
 _DEFAULTS: ApiKeyRestrictions = {
     "readOnly": False,
     "permissions": None,
@@ -58,7 +62,7 @@ async def create(
     prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX
     secret, key_id = new_api_key(prefix), ObjectId()
     vault = ctx.services.vault
-    key = await store.create(
+    key = await keys.insert(
         ctx,
         {
             "_id": key_id,
@@ -69,7 +73,7 @@ async def create(
             "restrictions": applied,
             "lastUsedAt": None,
             "hash": vault.keyed_hash(secret),
-            "sealed": vault.seal(secret.encode(), _binding(key_id)),
+            "sealed": _SEALED.seal(vault, key_id, secret.encode()),
         },
     )
     return cast("CreatedApiKey", {**key, "key": secret})
@@ -77,7 +81,7 @@ async def create(
 
 async def list_keys(ctx: Context) -> list[ApiKey]:
     """Return the keys of the caller, or of the whole company for its owner."""
-    return await store.list_all(ctx, _manageable(ctx))
+    return await keys.find(ctx, _manageable(ctx), sort=_ORDER)
 
 
 async def reveal(ctx: Context, key_id: ObjectId) -> str:
@@ -85,10 +89,10 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
 
     Raises NotFound if the caller has no such key, Unavailable if its master key is missing from the settings.
     """
-    if (key := await store.find_sealed(ctx, _manageable(ctx) | {"_id": key_id})) is None:
+    if (key := await keys.find_one(ctx, _manageable(ctx) | {"_id": key_id}, ("sealed",))) is None:
         raise NotFound("API key")
     try:
-        secret = ctx.services.vault.open(key["sealed"], _binding(key_id)).decode()
+        secret = _SEALED.open(ctx.services.vault, key).decode()
     except SecretUnreadable:
         raise Unavailable("This key cannot be read: the operator has to add its master key to the settings") from None
     await audit.record(ctx, "apiKey.revealed", keyId=key_id)
@@ -97,21 +101,21 @@ async def reveal(ctx: Context, key_id: ObjectId) -> str:
 
 async def is_usable(ctx: Context, key_id: ObjectId) -> bool:
     """Return whether the company has this key and it has not expired."""
-    key = await store.find_restrictions(ctx, key_id)
+    key = await keys.find_one(ctx, {"_id": key_id}, ("restrictions",))
     return key is not None and not _is_expired(key["restrictions"]["expiresAt"])
 
 
 @transactional
 async def revoke(ctx: Context, key_id: ObjectId) -> None:
     """Delete a key, which fails from the next request. Raises NotFound if the caller has no such key."""
-    if not await store.delete(ctx, _manageable(ctx) | {"_id": key_id}):
+    if await keys.delete(ctx, _manageable(ctx) | {"_id": key_id}) is None:
         raise NotFound("API key")
     await audit.record(ctx, "apiKey.revoked", keyId=key_id)
 
 
 async def count_own(ctx: Context) -> int:
     """Return how many keys the caller has created, and not deleted."""
-    return await store.count(ctx, {"coachId": ctx.caller.id})
+    return await keys.count(ctx, {"coachId": ctx.caller.id})
 
 
 async def revoke_own(ctx: Context, since: datetime | None) -> None:
@@ -119,32 +123,30 @@ async def revoke_own(ctx: Context, since: datetime | None) -> None:
     where: Filter = {"coachId": ctx.caller.id}
     if since is not None:
         where |= {"createdAt": {"$gte": since}}
-    for key in await store.list_all(ctx, where):
-        await store.delete(ctx, {"_id": key["_id"]})
+    for key in await keys.find(ctx, where, sort=_ORDER):
+        await keys.delete(ctx, {"_id": key["_id"]})
         await audit.record(ctx, "apiKey.revoked", keyId=key["_id"])
 
 
 async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
     """Delete every key of a removed coach."""
-    await store.delete_all(ctx, event.coach_id)
+    await keys.delete_many(ctx, {"coachId": event.coach_id})
 
 
-find_name = store.find_name
+async def find_name(ctx: Context, key_id: ObjectId) -> str | None:
+    """Return the name of a key, or None."""
+    key = await keys.find_one(ctx, {"_id": key_id}, ("name",))
+    return None if key is None else key["name"]
 
 
 async def find_secret(ctx: Context, name: str) -> str | None:
     """Return the secret of the caller's key with this name, or None."""
-    if (key := await store.find_sealed(ctx, {"coachId": ctx.caller.id, "name": name})) is None:
-        return None
-    return ctx.services.vault.open(key["sealed"], _binding(key["_id"])).decode()
+    key = await keys.find_one(ctx, {"coachId": ctx.caller.id, "name": name}, ("sealed",))
+    return None if key is None else _SEALED.open(ctx.services.vault, key).decode()
 
 
 def _manageable(ctx: Context) -> Filter:
     return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
-
-
-def _binding(key_id: ObjectId) -> str:
-    return f"apiKey:{key_id}"
 
 
 # --- authentication --------------------------------------------------------------------------------------------------
@@ -167,19 +169,24 @@ async def load_principal(services: Services, key_id: ObjectId) -> Principal | No
 
     Raises CompanySuspended.
     """
-    key = await store.find_with_coach(services, {"_id": key_id})
+    key = await _find_with_coach(services, {"_id": key_id})
     return None if key is None or _is_expired(key["restrictions"]["expiresAt"]) else _to_principal(key)
 
 
 async def _load(services: Services, hashes: list[str]) -> KeyHolder:
     """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
-    key = await store.find_with_coach(services, {"hash": {"$in": hashes}})
+    key = await _find_with_coach(services, {"hash": {"$in": hashes}})
     if key is None:
         raise InvalidApiKey()
     _require_unexpired(key["restrictions"]["expiresAt"])
     principal = _to_principal(key)
-    await store.set_last_used(services, key)
+    await credentials.set_last_used(keys, services, key)
     return KeyHolder(principal, key["restrictions"]["expiresAt"])
+
+
+async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
+    key: ApiKeyWithCoach | None = await credentials.find_with_coach(keys, services, where, without=("sealed", "hash"))
+    return key
 
 
 def _to_principal(key: ApiKeyWithCoach) -> Principal:
@@ -215,30 +222,13 @@ def _is_expired(expires_at: datetime | None) -> bool:
 
 async def count_unreadable(services: Services) -> dict[str, int]:
     """Return the number of keys encrypted under each master key that this process lacks, by its fingerprint."""
-    sealed = [key["sealed"] async for key in store.iterate_sealed(services)]
+    sealed = [key["sealed"] async for key in _SEALED.iterate(services)]
     return Counter(fingerprint_of(each) for each in sealed if not services.vault.has_key_for(each))
 
 
-async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
-    """Iterate over the keys that no master key opens."""
-    async for key in store.iterate_sealed(services):
-        try:
-            services.vault.open(key["sealed"], _binding(key["_id"]))
-        except SecretUnreadable:
-            yield key["_id"]
+iterate_unreadable = _SEALED.iterate_unreadable
 
 
-async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
-    """Encrypt and hash every key under the newest master key; yields for each whether it changed.
-
-    It can be interrupted and run again: keys are found under every master key meanwhile.
-    """
-    vault = services.vault
-    async for key in store.iterate_sealed(services):
-        if vault.is_current(key["sealed"]):
-            yield False
-            continue
-        secret = vault.open(key["sealed"], _binding(key["_id"])).decode()
-        sealed = vault.seal(secret.encode(), _binding(key["_id"]))
-        await store.reseal(services, key, sealed, vault.keyed_hash(secret))
-        yield True
+def rotate_master_key(services: Services) -> AsyncIterator[bool]:
+    """Encrypt and hash every key under the newest master key; yields for each whether it changed."""
+    return _SEALED.rotate_master_key(services, lambda key: {"hash": services.vault.keyed_hash(key.decode())})

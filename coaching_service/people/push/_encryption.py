@@ -21,8 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_der_private_key,
 )
 
-from coaching_service.people.push.models import BrowserKeys
-from coaching_service.people.push.schemas import decode_base64url
+from coaching_service.people.push.models import BrowserKeys, decode_base64url
 
 _RECORD_SIZE = 4096  # all push services take a message of one record of this size
 _SALT_BYTES, _KEY_BYTES, _NONCE_BYTES, _SECRET_BYTES = 16, 16, 12, 32

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-from coaching_service.core.auth.secrets import SecretUnreadable, Vault
+from coaching_service.core.auth.secrets import Vault
 from coaching_service.core.database.checks import Check, CountRead, Finding
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.people.push import _encryption, store
 from coaching_service.people.push.models import PublicPushKey, PushKey
@@ -16,6 +17,9 @@ from coaching_service.people.push.models import PublicPushKey, PushKey
 # A subscription is sent again, with the new key, whenever its browser opens a page; without that it ends earlier.
 _STORED_FOR = timedelta(days=100)
 _FIRST = stable_id("push-key", "first")
+_SEALED = Sealed(store.push_keys, "push key")
+
+iterate_unreadable, rotate_master_key = _SEALED.iterate_unreadable, _SEALED.rotate_master_key
 
 
 async def ensure(services: Services) -> PushKey:
@@ -45,14 +49,14 @@ async def rotate(services: Services) -> str:
     await store.create_key(services, key)
     replaced = [newer["createdAt"] for newer in keys if newer["createdAt"] < replaced_before]
     if replaced:  # the keys before the newest of them have been replaced for that long
-        await store.delete_keys_before(services, max(replaced))
+        await store.push_keys.across_companies(services).delete_many({"createdAt": {"$lt": max(replaced)}})
     return key["publicKey"]
 
 
 async def load_private_key(services: Services, key_id: ObjectId) -> bytes | None:
     """Return a private key, or None if it has been deleted. Raises SecretUnreadable."""
-    key = await store.find_key(services, key_id)
-    return None if key is None else services.vault.open(key["sealed"], _binding(key_id))
+    key = await store.push_keys.across_companies(services).find_one({"_id": key_id})
+    return None if key is None else _SEALED.open(services.vault, key)
 
 
 def _new_key(vault: Vault, key_id: ObjectId) -> PushKey:
@@ -60,29 +64,9 @@ def _new_key(vault: Vault, key_id: ObjectId) -> PushKey:
     return {
         "_id": key_id,
         "publicKey": _encryption.public_key_of(private_key),
-        "sealed": vault.seal(private_key, _binding(key_id)),
+        "sealed": _SEALED.seal(vault, key_id, private_key),
         "createdAt": now(),
     }
-
-
-async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
-    """Iterate over the keys that no master key opens."""
-    for key in await store.list_keys(services):
-        try:
-            services.vault.open(key["sealed"], _binding(key["_id"]))
-        except SecretUnreadable:
-            yield key["_id"]
-
-
-async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
-    """Encrypt every key with the newest master key; yields for each whether it changed."""
-    vault = services.vault
-    for key in await store.list_keys(services):
-        is_outdated = not vault.is_current(key["sealed"])
-        if is_outdated:
-            binding = _binding(key["_id"])
-            await store.reseal_key(services, key["_id"], vault.seal(vault.open(key["sealed"], binding), binding))
-        yield is_outdated
 
 
 async def _describe_newest(services: Services, _: CountRead) -> AsyncIterator[Finding]:
@@ -94,10 +78,6 @@ async def _describe_newest(services: Services, _: CountRead) -> AsyncIterator[Fi
     problem = f"Browsers subscribe with the key of {key['createdAt']:%Y-%m-%d %H:%M} UTC"
     advice = "Replace it with: coaching-service admin push rotate-key"
     yield Finding(problem, 1, key["publicKey"], advice, is_notice=True, identifiers=(key["publicKey"],))
-
-
-def _binding(key_id: ObjectId) -> str:
-    return f"push key:{key_id}"
 
 
 CHECKS = (Check("push-key", "The key of Web Push", _describe_newest),)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parseaddr, parsedate_to_datetime
@@ -23,19 +24,52 @@ from coaching_service.core.outbound.client import OutboundResponse
 from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.people.notifications.models import PushMessage, Recipient
 from coaching_service.people.push import _encryption, keys, service, store
-from coaching_service.people.push._pace import PLACES, Pace
 from coaching_service.people.push.models import PushTarget
 
 SEND = "send_push"
-CONNECTIONS = PLACES
+CONNECTIONS = 64  # of this process, for all push services
+_OF_ONE = 40
+_OF_ONE_WITHOUT_RESPONSE = 2
+_MAX_REMEMBERED = 1000
 _RETRY_SECONDS = (5, 30, 120, 600)
 _LIFETIME = timedelta(hours=2)
 _TEST_LIFETIME = timedelta(minutes=10)
 _MAX_BODY = 600  # characters: a message with its encryption has at most 4096 bytes
 _MAX_TITLE = 120
-_pace = Pace()
 
 log = structlog.get_logger("coaching_service.push")
+
+
+class _Pace:
+    """How many messages are sent to one push service, by host, at the same time: few while it does not respond.
+
+    So a push service that hangs does not hold up the others.
+    """
+
+    def __init__(self) -> None:
+        self._running: Counter[str] = Counter()
+        self._without_response: set[str] = set()
+
+    def enter(self, host: str) -> timedelta | None:
+        """Take a place, and return None; without a free one return after which time to ask again."""
+        is_slow = host in self._without_response
+        if self._running[host] >= (_OF_ONE_WITHOUT_RESPONSE if is_slow else _OF_ONE):
+            return timedelta(seconds=5 if is_slow else 0.2)
+        self._running[host] += 1
+        return None
+
+    def leave(self, host: str, *, responded: bool) -> None:
+        """Leave a place. `responded`: the push service has answered, with any status."""
+        self._running[host] -= 1
+        if not self._running[host]:
+            del self._running[host]
+        if responded:
+            self._without_response.discard(host)
+        elif len(self._without_response) < _MAX_REMEMBERED:
+            self._without_response.add(host)
+
+
+_pace = _Pace()
 
 
 class PushContent(TypedDict):
@@ -62,7 +96,8 @@ async def enqueue(ctx: Context, message: PushMessage) -> int:
 
     It is not sent if the client it is about is erased before, nor when it is pointless or two hours late.
     """
-    ids = await store.list_ids(ctx, message.recipient["_id"])
+    of_recipient = {"subjectId": message.recipient["_id"]}
+    ids = [each["_id"] for each in await store.subscriptions.find(ctx, of_recipient, fields=("_id",))]
     await _enqueue(ctx, ids, message, _LIFETIME)
     return len(ids)
 
@@ -120,14 +155,14 @@ async def send(services: Services, job: Job) -> RunAgain | None:
     if subscription is None:
         return None
     try:
-        target = service.open_target(services.vault, subscription["_id"], subscription["sealed"])
+        target = service.open_target(services.vault, subscription)
         private_key = await keys.load_private_key(services, subscription["keyId"])
         content = services.vault.open(arguments["sealed"], _binding(job.id))
     except SecretUnreadable as unreadable:
         log.warning("a push message cannot be read", job=str(job.id), reason=str(unreadable))
         return None
     if private_key is None:  # replaced so long ago that no browser uses it
-        await store.remove_gone(services, company_id, subscription["_id"])
+        await _remove_gone(services, company_id, subscription["_id"])
         return None
     host = urlsplit(target["endpoint"]).netloc
     if (wait := _pace.enter(host)) is not None:
@@ -179,15 +214,23 @@ async def _follow(
     status = response.status
     services.metrics.push_messages.labels(_outcome_of(status)).inc()
     if 200 <= status < 300:
-        await store.set_used(services, company_id, subscription_id, now())
+        where = {"_id": subscription_id, "companyId": company_id}
+        used = {"$set": {"lastUsedAt": now()}}
+        await store.subscriptions.across_companies(services).update_one(where, used, hint="_id_")
         return None
     if status in (404, 410):
-        await store.remove_gone(services, company_id, subscription_id)
+        await _remove_gone(services, company_id, subscription_id)
         return None
     if status == 429 or status >= 500:
         return _try_again(arguments, _retry_after(response.headers))
     log.warning("a push service rejected a message", status=status)
     return None
+
+
+async def _remove_gone(services: Services, company_id: ObjectId, subscription_id: ObjectId) -> None:
+    """Delete a subscription that its push service does not know any more."""
+    where = {"_id": subscription_id, "companyId": company_id}
+    await store.subscriptions.across_companies(services).delete_one(where, hint="_id_")
 
 
 def _outcome_of(status: int) -> str:

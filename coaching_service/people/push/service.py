@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import orjson
 
 from coaching_service.core import audit
-from coaching_service.core.auth.secrets import SecretUnreadable, Vault, token_hash
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.auth.secrets import Vault, token_hash
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.sealed import Sealed
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound, Unauthorized, invalid_field
 from coaching_service.core.external_identity import Upserted
@@ -26,8 +26,9 @@ from coaching_service.people.push.models import (
     PushSubscription,
     PushTarget,
     RenewedFields,
-    StoredSubscription,
+    SendingSubscription,
 )
+from coaching_service.people.push.store import subscriptions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.events import SessionsEnded
 
@@ -35,6 +36,9 @@ MAX_DEVICES = 20
 # After which a subscription ends that its browser has not sent again. A coach's session ends after hours without use,
 # and the digest of the next morning is still to arrive.
 LIFETIMES = {"customer": timedelta(days=90), "coach": timedelta(days=30)}
+_SEALED = Sealed(subscriptions, "push subscription")
+
+iterate_unreadable, rotate_master_key = _SEALED.iterate_unreadable, _SEALED.rotate_master_key
 
 
 async def list_own(ctx: Context) -> list[PushSubscription]:
@@ -92,11 +96,12 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
     fields: RenewedFields = {
         "userAgent": subscription["userAgent"],
         "sessionId": ctx.caller.credential_id,
-        "sealed": _seal(ctx.services.vault, subscription_id, target),
+        "sealed": _SEALED.seal(ctx.services.vault, subscription_id, orjson.dumps(target)),
         "keyId": key_id,
         "expiresAt": now() + LIFETIMES[kind],
     }
-    if is_own and (renewed := await store.renew(ctx, subscription_id, fields)) is not None:
+    where = {"_id": subscription_id}
+    if is_own and (renewed := await subscriptions.update(ctx, where, {"$set": fields})) is not None:
         return Upserted(take(PushSubscription, renewed), created=False)
     new: NewSubscription = {
         "_id": subscription_id,
@@ -106,10 +111,13 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
         "endpointHash": endpoint_hash,
         "lastUsedAt": None,
     }
-    stored = await store.replace_device(ctx, new)
+    # The one that the device had may be of another company.
+    of_device = {"endpointHash": endpoint_hash}
+    await subscriptions.across_companies(ctx.services).delete_many(of_device, session=ctx.session)
+    stored = await subscriptions.insert(ctx, new)
     surplus = (await store.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
     if surplus:
-        await store.delete_many(ctx, [each["_id"] for each in surplus])
+        await subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})
     await audit.record(ctx, "pushSubscription.created", about=None if ctx.caller.is_coach else ctx.caller.id)
     return Upserted(take(PushSubscription, stored), created=True)
 
@@ -117,51 +125,18 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
 @transactional
 async def unsubscribe(ctx: Context, subscription_id: ObjectId) -> None:
     """End the notifications on one device of the caller. Raises NotFound if the caller has no such device."""
-    if not await store.delete(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
+    if not await subscriptions.delete_many(ctx, {"_id": subscription_id, "subjectId": ctx.caller.id}):
         raise NotFound("push subscription")
     await audit.record(ctx, "pushSubscription.deleted", about=None if ctx.caller.is_coach else ctx.caller.id)
 
 
 async def end_with_sessions(ctx: Context, event: SessionsEnded) -> None:
     """End the notifications on the devices whose sessions have ended, in the same transaction."""
-    await store.delete_of_sessions(ctx, event)
+    where = event.filter("sessionId")
+    await subscriptions.across_companies(ctx.services).delete_many(where, session=ctx.session)
 
 
-def open_target(vault: Vault, subscription_id: ObjectId, sealed: bytes) -> PushTarget:
+def open_target(vault: Vault, subscription: SendingSubscription) -> PushTarget:
     """Return where messages to a device are sent. Raises SecretUnreadable."""
-    target: PushTarget = orjson.loads(vault.open(sealed, _binding(subscription_id)))
+    target: PushTarget = orjson.loads(_SEALED.open(vault, subscription))
     return target
-
-
-def _seal(vault: Vault, subscription_id: ObjectId, target: PushTarget) -> bytes:
-    return vault.seal(orjson.dumps(target), _binding(subscription_id))
-
-
-def _binding(subscription_id: ObjectId) -> str:
-    return f"push subscription:{subscription_id}"
-
-
-# --- rotation of master keys -----------------------------------------------------------------------------------------
-
-
-async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
-    """Iterate over the subscriptions that no master key opens."""
-    async for stored in store.iterate_sealed_subscriptions(services):
-        try:
-            open_target(services.vault, stored["_id"], stored["sealed"])
-        except SecretUnreadable:
-            yield stored["_id"]
-
-
-async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
-    """Encrypt the address of every device with the newest master key; yields for each whether it changed."""
-    async for stored in store.iterate_sealed_subscriptions(services):
-        is_outdated = not services.vault.is_current(stored["sealed"])
-        if is_outdated:
-            await _reseal(services, stored)
-        yield is_outdated
-
-
-async def _reseal(services: Services, stored: StoredSubscription) -> None:
-    target = open_target(services.vault, stored["_id"], stored["sealed"])
-    await store.reseal_subscription(services, stored, _seal(services.vault, stored["_id"], target))
