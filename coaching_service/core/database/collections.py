@@ -245,11 +245,13 @@ class ReadableCollection(Generic[D]):
         )
         return cast("list[D]", documents)
 
-    async def list_ids_after(self, ctx: Context, last: ObjectId | None, limit: int) -> list[ObjectId]:
-        """Return the next identifiers after `last`, ascending, of a collection with an index of them, for jobs."""
-        where: Filter = {} if last is None else {"_id": {"$gt": last}}
+    async def list_ids_after(
+        self, ctx: Context, last: ObjectId | None, limit: int, where: Filter | None = None
+    ) -> list[ObjectId]:
+        """Return the next identifiers after `last`, ascending, of a collection with an index of them; only of `where`."""
+        remaining = (where or {}) | ({} if last is None else {"_id": {"$gt": last}})
         hint = self.index_name("_id")
-        documents: list[Any] = await self.find(ctx, where, sort=("_id",), limit=limit, fields=("_id",), hint=hint)
+        documents: list[Any] = await self.find(ctx, remaining, sort=("_id",), limit=limit, fields=("_id",), hint=hint)
         return [document["_id"] for document in documents]
 
     async def find_and_add(

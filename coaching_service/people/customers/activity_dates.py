@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import locks_store, service
+from coaching_service.people.customers import locks_store, service, store
+from coaching_service.people.customers.store import customers
 
 
 async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
@@ -14,7 +16,7 @@ async def record_activity(ctx: Context, customer_id: ObjectId) -> None:
     In both cases it serialises transactions as `lock` does. Raises NotFound if there is no such client.
     """
     if _is_action_of_client(ctx, customer_id):
-        await locks_store.set_last_activity(ctx, customer_id)
+        await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
     else:
         await service.lock_and_mark_figures(ctx, customer_id)
 
@@ -26,8 +28,8 @@ async def lock_active(ctx: Context, customer_id: ObjectId) -> None:
     """
     if not _is_action_of_client(ctx, customer_id):
         await service.authorize_and_lock(ctx, customer_id)
-    elif not await locks_store.set_last_activity_and_lock(ctx, customer_id):
-        raise NotFound("customer")
+    else:
+        await _write(ctx, customer_id, {"$set": {"lastActivityDate": now()}})
 
 
 async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> None:
@@ -35,8 +37,9 @@ async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | 
 
     Raises NotFound if there is no such client.
     """
-    if not await locks_store.set_last_workout_date(ctx, customer_id, day):
-        raise NotFound("customer")
+    locked = locks_store.locked_clients(ctx).get(customer_id)
+    if locked is None or locked["customerRoleData"]["lastWorkoutDate"] != day:
+        await _write(ctx, customer_id, {"$set": {store.LAST_WORKOUT: day}})
 
 
 async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> None:
@@ -44,7 +47,13 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
 
     Locks the client as `lock` does. Raises NotFound if there is no such client.
     """
-    if not await locks_store.extend_last_workout_date(ctx, customer_id, day):
+    locked = locks_store.locked_clients(ctx).get(customer_id)
+    if locked is None or (locked["customerRoleData"]["lastWorkoutDate"] or "") < day:
+        await _write(ctx, customer_id, {"$max": {store.LAST_WORKOUT: day}})
+
+
+async def _write(ctx: Context, customer_id: ObjectId, change: Document) -> None:
+    if not await locks_store.write_and_lock(ctx, customer_id, change):
         raise NotFound("customer")
 
 

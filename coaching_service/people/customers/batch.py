@@ -114,7 +114,8 @@ async def check(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict)
 async def _find_known(ctx: Context, entries: Sequence[Entry]) -> dict[str | None, Customer]:
     """Return the clients with identifiers in another system that entries have, by these."""
     sent = [entry.get("externalId") for entry in entries if not isinstance(entry, InvalidEntry)]
-    known = await store.find_by_external_ids(ctx, [each for each in sent if each is not None])
+    where = {"externalId": {"$in": [each for each in sent if each is not None]}}
+    known = await store.customers.find(ctx, where, hint=store.EXTERNAL_ID_INDEX) if any(sent) else []
     return {customer["externalId"]: customer for customer in known}
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document, Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
-from coaching_service.people.customers import bulk_store, listing, service
+from coaching_service.people.customers import counters, listing, locks_store, service
 from coaching_service.people.customers._search import substring_filter
 from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
-from coaching_service.people.customers.models import Customer, CustomerFilter
+from coaching_service.people.customers.models import Customer, CustomerFilter, CustomerRoleData
+from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers
+
+_COUNTED = (ARCHIVED, GROUPS)
 
 
 async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, bool]:
@@ -20,33 +24,38 @@ async def find_accessible(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, b
     An address that is narrowed to one client has no other.
     """
     only = ctx.caller.only_customer_id
-    customers = await bulk_store.find_by_ids(ctx, [each for each in ids if only in (None, each)])
-    return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in customers}
+    where = {"_id": {"$in": [each for each in ids if only in (None, each)]}}
+    found = await customers.find(ctx, where, fields=(TRAINER,))
+    return {customer["_id"]: service.is_in_scope(ctx, customer) for customer in found}
 
 
 async def list_names(ctx: Context, ids: list[ObjectId], limit: int) -> list[str]:
     """Return the full names of at most `limit` of `ids` in the coach's scope, in list order."""
-    scope = service.limit_to_scope(ctx)
-    customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, limit)
-    return [service.full_name(customer) for customer in customers]
+    return list((await load_names(ctx, ids, limit)).values())
 
 
-async def load_names(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, str]:
-    """Return the full names of the clients `ids` in the coach's scope."""
-    scope = service.limit_to_scope(ctx)
-    customers = await bulk_store.find_names(ctx, scope | {"_id": {"$in": ids}}, len(ids))
-    return {customer["_id"]: service.full_name(customer) for customer in customers}
+async def load_names(ctx: Context, ids: list[ObjectId], limit: int | None = None) -> dict[ObjectId, str]:
+    """Return the full names of the clients `ids` in the coach's scope, of at most `limit`, in list order."""
+    where = service.limit_to_scope(ctx) | {"_id": {"$in": ids}}
+    names = ("name", "surname")
+    found = await customers.find(ctx, where, sort=ORDER, limit=limit or len(ids), fields=names, hint=BY_ID)
+    return {customer["_id"]: service.full_name(customer) for customer in found}
 
 
 async def load_active(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
     """Return name, surname and time zone of the clients `ids` in the coach's scope who are not archived, by name."""
-    customers = await bulk_store.find_identities(ctx, service.limit_to_scope(ctx) | {"_id": {"$in": ids}})
-    return {each["_id"]: each for each in customers if not each["customerRoleData"]["isArchived"]}
+    found = await _find_identities(ctx, service.limit_to_scope(ctx) | {"_id": {"$in": ids}})
+    return {each["_id"]: each for each in found if not each["customerRoleData"]["isArchived"]}
 
 
 async def load_identities(ctx: Context, ids: list[ObjectId]) -> dict[ObjectId, Customer]:
     """Return name, surname, time zone, groups and archived or not of the clients `ids`, whatever the coach's scope."""
-    return {each["_id"]: each for each in await bulk_store.find_identities(ctx, {"_id": {"$in": ids}})}
+    return {each["_id"]: each for each in await _find_identities(ctx, {"_id": {"$in": ids}})}
+
+
+async def _find_identities(ctx: Context, where: Filter) -> list[Customer]:
+    fields = ("name", "surname", "timezone", GROUPS, ARCHIVED)
+    return await customers.find(ctx, where, sort=ORDER, fields=fields, hint=BY_ID)
 
 
 async def get_timezone(ctx: Context, customer_id: ObjectId) -> str:
@@ -66,7 +75,7 @@ async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: 
             return
         where |= condition
     last: ObjectId | None = None
-    while ids := await bulk_store.find_ids_after(ctx, where, last, batch_size):
+    while ids := await service.list_ids_after(ctx, last, batch_size, where):
         last = ids[-1]
         yield ids
 
@@ -74,43 +83,74 @@ async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: 
 @transactional
 async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> None:
     """Archive or restore clients; those already archived or active are not changed."""
-    await bulk_store.set_many_archived(ctx, ids, archived=archived)
+    where, change = {"_id": {"$in": ids}, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}}
+    changed = await _change_counted(ctx, where, change, lambda data: {**data, "isArchived": archived})
+    await locks_store.follow_archiving(ctx, [client["_id"] for client in changed], archived=archived)
 
 
 @transactional
 async def add_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Add clients to groups; those already in all of them are not changed."""
-    before = await bulk_store.add_groups(ctx, ids, groups)
-    await _publish_groups(ctx, before, lambda known: {*known, *groups})
+    where = {"_id": {"$in": ids}, GROUPS: {"$not": {"$all": groups}}}
+    change = {"$addToSet": {GROUPS: {"$each": groups}}}
+    await _change_groups(ctx, where, change, lambda known: [*known, *groups])
 
 
 async def find_over_group_limit(ctx: Context, ids: list[ObjectId], groups: list[str]) -> dict[ObjectId, str]:
     """Return the clients among `ids` who would be in more groups than allowed, each with the message of the failure."""
+    size = {"$size": {"$setUnion": [f"${GROUPS}", {"$literal": groups}]}}
+    where = {"_id": {"$in": ids}, "$expr": {"$gt": [size, MAX_STRINGS]}}
     message = f"groups must not hold more than {MAX_STRINGS} entries"
-    return dict.fromkeys(await bulk_store.find_over_group_limit(ctx, ids, groups, MAX_STRINGS), message)
+    return {customer["_id"]: message for customer in await customers.find(ctx, where, fields=("_id",))}
 
 
 @transactional
 async def remove_groups(ctx: Context, ids: list[ObjectId], groups: list[str]) -> None:
     """Remove clients from groups; clients in none of them are not changed."""
-    before = await bulk_store.remove_groups(ctx, ids, groups)
-    await _publish_groups(ctx, before, lambda known: known.difference(groups))
+    where = {"_id": {"$in": ids}, GROUPS: {"$in": groups}}
+    change = {"$pullAll": {GROUPS: groups}}
+    await _change_groups(ctx, where, change, lambda known: [each for each in known if each not in groups])
 
 
-async def _publish_groups(ctx: Context, before: Sequence[Customer], change: Callable[[set[str]], set[str]]) -> None:
-    groups = {client["_id"]: set(client["customerRoleData"]["groups"]) for client in before}
+async def _change_groups(
+    ctx: Context, where: Filter, change: Document, changed: Callable[[list[str]], list[str]]
+) -> None:
+    """Change the groups of clients; `changed` does the same to those of one."""
+    before = await _change_counted(ctx, where, change, lambda data: {**data, "groups": changed(data["groups"])})
+    groups = {client["_id"]: client["customerRoleData"]["groups"] for client in before}
     if groups:
-        await ctx.publish(
-            GroupsChanged([GroupsChange.between(each, known, change(known)) for each, known in groups.items()])
-        )
+        changes = [GroupsChange.between(each, known, changed(known)) for each, known in groups.items()]
+        await ctx.publish(GroupsChanged(changes))
 
 
-assign_trainer = bulk_store.set_trainer
+async def _change_counted(
+    ctx: Context, where: Filter, change: Document, changed: Callable[[CustomerRoleData], CustomerRoleData]
+) -> list[Customer]:
+    """Change clients and count them, in the caller's transaction; `changed` does the same to what is counted.
+
+    Returns what is counted of the clients as they were before.
+    """
+    matching = await customers.find(ctx, where, fields=_COUNTED, hint=BY_ID)
+    ids = [client["_id"] for client in matching]
+    if ids:
+        await customers.update_many(ctx, {"_id": {"$in": ids}}, change)
+        before = [client["customerRoleData"] for client in matching]
+        await counters.count_changed(ctx, before, [changed(each) for each in before])
+    return matching
+
+
+async def assign_trainer(ctx: Context, ids: Sequence[ObjectId], coach_id: ObjectId | None) -> None:
+    """Assign the clients in `ids` with another trainer to a coach; None: leave them without a trainer."""
+    where = {"_id": {"$in": list(ids)}, TRAINER: {"$ne": coach_id}}
+    await customers.update_many(ctx, where, {"$set": {TRAINER: coach_id}})
 
 
 @transactional
 async def erase(ctx: Context, ids: list[ObjectId]) -> int:
     """Delete clients, queue the erasure of the rest of their data, and return how many were deleted."""
-    deleted = await bulk_store.delete_many(ctx, ids)
+    existing = await customers.find(ctx, {"_id": {"$in": ids}}, fields=_COUNTED)
+    deleted = [customer["_id"] for customer in existing]
+    await customers.delete_many(ctx, {"_id": {"$in": deleted}})
+    await counters.count(ctx, existing, -1)
     await ctx.publish(CustomersDeleted(deleted))
     return len(deleted)

@@ -6,6 +6,7 @@ Each is spread over a few documents, so that concurrent transactions rarely writ
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,13 +17,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import _group_totals
-from coaching_service.people.customers.models import (
-    CountDifference,
-    Customer,
-    CustomerCount,
-    CustomerRoleData,
-    NewCustomerDocument,
-)
+from coaching_service.people.customers.models import Customer, CustomerCount, CustomerRoleData, NewCustomerDocument
 
 SLOTS = 8
 _COUNTING_SECONDS = 55.0  # MongoDB aborts a transaction after 60
@@ -101,10 +96,10 @@ _CLIENTS: Document = {
 }
 
 
-async def find_suspects(services: Services) -> list[CountDifference]:
-    """Return how much the stored numbers of clients are too high, for each company where they are wrong.
+async def list_suspects(services: Services) -> list[ObjectId]:
+    """Return the companies where the stored numbers of clients are wrong.
 
-    The two numbers are not of the same moment.
+    The numbers and the clients are not read at the same moment.
     """
     stages: list[Document] = [
         {"$group": {"_id": "$companyId", **_SUMS}},
@@ -113,19 +108,17 @@ async def find_suspects(services: Services) -> list[CountDifference]:
         {"$match": {"$or": [{"active": {"$ne": 0}}, {"archived": {"$ne": 0}}]}},
     ]
     cursor = _counts.across_companies(services).aggregate(stages, allowDiskUse=True)
-    suspects: list[Any] = await cursor.to_list(None)
-    return suspects
+    return [each["_id"] async for each in cursor]
 
 
-async def find_difference(services: Services, company_id: ObjectId, session: Any) -> CountDifference:
+async def find_differences(services: Services, company_id: ObjectId, session: Any) -> Counter[str]:
     """Return how much the stored numbers of a company are too high, at the moment that the session reads."""
-    difference: CountDifference = {"_id": company_id, "active": 0, "archived": 0}
+    differences: Counter[str] = Counter()
     for name, sums in ((_counts.name, _SUMS), ("customers", _CLIENTS)):
         stages: list[Document] = [{"$match": {"companyId": company_id}}, {"$group": {"_id": None, **sums}}]
         async for numbers in services.collection(name).aggregate(stages, session=session):
-            difference["active"] += numbers["active"]
-            difference["archived"] += numbers["archived"]
-    return difference
+            differences.update(active=numbers["active"], archived=numbers["archived"])
+    return Counter({name: number for name, number in differences.items() if number})
 
 
 async def correct_groups(services: Services, company_id: ObjectId) -> None:
@@ -142,9 +135,8 @@ async def correct(services: Services, company_id: ObjectId) -> None:
     """
 
     async def add_difference(tx: Context) -> None:
-        difference = await find_difference(services, company_id, tx.session)
-        counts = {"active": -difference["active"], "archived": -difference["archived"]}
-        if any(counts.values()):
+        differences = await find_differences(services, company_id, tx.session)
+        if counts := {name: -number for name, number in differences.items()}:
             where = {"companyId": company_id, "slot": secrets.randbelow(SLOTS)}
             stored = _counts.across_companies(services)
             await stored.update_one(where, {"$inc": counts}, upsert=True, session=tx.session)

@@ -17,7 +17,7 @@ from coaching_service.core.external_identity import (
     upsert,
 )
 from coaching_service.core.fields import names_of
-from coaching_service.people.customers import service, store
+from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
 from coaching_service.people.customers.models import (
@@ -60,7 +60,7 @@ def with_trainer(ctx: Context, details: CustomerDetails) -> CustomerDetails:
 async def _insert(
     ctx: Context, customer: NewCustomerDocument, first_access_token: str, *, send_invitation: bool
 ) -> Customer:
-    stored = await store.create(ctx, customer)
+    [stored] = await store.create_many(ctx, [customer])
     await ctx.publish(CustomersCreated([CustomerCreation(stored, first_access_token, send_invitation)]))
     return stored
 
@@ -105,7 +105,8 @@ async def add_many(ctx: Context, documents: Sequence[NewCustomerDocument]) -> No
 
     Their trainers are not checked and CustomersCreated is not published: no invitation is sent.
     """
-    await store.create_samples(ctx, documents)
+    await store.customers.insert_many(ctx, documents, recorded=False)
+    await counters.count(ctx, documents, 1)
 
 
 async def upsert_external(

@@ -7,8 +7,9 @@ from datetime import date, datetime, timedelta
 from typing import Any, Literal, cast, get_args
 from zlib import crc32
 
+from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.dates import next_midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
@@ -24,12 +25,19 @@ from coaching_service.people.customers.models import (
     FigureMark,
     ReasonType,
 )
+from coaching_service.people.customers.store import customers
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
 MOST_COUNTED = 1_000
 MOST_DUE = 10_000
 SPREAD_SECONDS = 3 * 3600
+# The time since when, or from which on, figures are due.
+_LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
+# The index of changes has only the clients that have changed, so it is read completely to find their companies.
+_FINDING_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.DUE_INDEX}
+_COMPANY_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.BY_ID}
+_MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
 
 
 async def list_rates(
@@ -139,15 +147,13 @@ async def count_attention_values(
     The filters are as in `list_attention`; each value is counted with the filters of the others. Of more than
     MOST_COUNTED clients only the most urgent ones are counted.
     """
-    conditions: dict[str, Filter] = {"reasons": {}, "groups": {}, "trainers": {}}
-    if reasons:
-        conditions["reasons"] = {store.REASON: {"$in": sorted(set(reasons))}}
-    if groups:
-        conditions["groups"] = {store.GROUPS: {"$in": groups}}
-    if trainers:
-        conditions["trainers"] = {store.TRAINER: {"$in": trainers}}
+    conditions: dict[str, Filter] = {
+        "reasons": {store.REASON: {"$in": sorted(set(reasons))}} if reasons else {},
+        "groups": {store.GROUPS: {"$in": groups}} if groups else {},
+        "trainers": {store.TRAINER: {"$in": trainers}} if trainers else {},
+    }
     counts = await figures_store.count_attention_values(ctx, _attention_filter(ctx), conditions, MOST_COUNTED)
-    return {"reasons": counts["reasons"], "trainers": counts["trainers"], "groups": counts["groups"]}
+    return cast("AttentionCounts", counts)
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
@@ -155,7 +161,13 @@ async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
     return await service.get_visible(ctx, customer_id, store.ATTENTION_FIELDS)
 
 
-read_states = figures_store.find_states
+async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
+    """Return fields that figures are computed from of the clients `ids`, with what `stages` add.
+
+    `createdAt`, `attention`, `erasureRequestedAt`, and `isArchived`.
+    """
+    fields = {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1, "isArchived": f"${store.ARCHIVED}"}
+    return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, {"$project": fields}, *stages, hint=store.BY_ID)
 
 
 async def store_figures(
@@ -171,24 +183,74 @@ async def store_figures(
     `attention`: why they need attention; without it, what is stored stays. `marks`: those that were read before the
     figures were computed; the figures of clients that have others now are not stored.
     """
-    await figures_store.set_figures(ctx, figures, valid_until, attention or {}, marks)
+    changes: list[tuple[Filter, Document]] = []
+    for customer_id, values in figures.items():
+        fields = {f"customerRoleData.{name}": value for name, value in values.items()}
+        if attention and customer_id in attention:
+            fields["attention"] = attention[customer_id]
+        where = {"_id": customer_id} if marks is None else {"_id": customer_id, **marks[customer_id]}
+        new = {**fields, "figuresUntil": valid_until[customer_id]}
+        changes.append((where, {"$set": new, "$unset": {"figuresChangedAt": ""}}))
+    await customers.set_derived_each(ctx, changes)
 
 
 mark_due = locks_store.mark_figures_due
 
 
-mark_all_due = figures_store.mark_figures_due_after
+async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId | None, limit: int) -> ObjectId | None:
+    """Make the derived figures of the next `limit` clients of a company after `last` invalid, by identifier.
+
+    Returns the identifier of the last of them; None if there are none.
+    """
+    where: Filter = {"companyId": company_id} | ({} if last is None else {"_id": {"$gt": last}})
+    collection = customers.across_companies(services)
+    cursor = collection.find(where, {"_id": 1}, limit=limit, hint=store.BY_ID).sort("_id", 1)
+    ids: list[ObjectId] = [client["_id"] async for client in cursor]
+    if not ids:
+        return None
+    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, locks_store.mark())
+    return ids[-1]
 
 
-find_due_companies = figures_store.find_due_companies
+def _due(lane: FigureLane) -> Filter:
+    return {store.ARCHIVED: False, _LANE_FIELD[lane]: {"$lte": now()}}
+
+
+async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
+    """Return the companies of active clients whose figures are due, longest due first.
+
+    Due by a change: of all clients; due by the day: of the `limit` clients that are due for longest.
+    """
+    field = _LANE_FIELD[lane]
+    longest: list[PipelineStage] = [{"$sort": {field: 1}}, {"$limit": limit}] if lane == "daily" else []
+    stages: list[PipelineStage] = [
+        {"$match": _due(lane)},
+        *longest,
+        {"$group": {"_id": "$companyId", "since": {"$min": f"${field}"}}},
+        {"$sort": {"since": 1}},
+    ]
+    cursor = customers.across_companies(services).aggregate(stages, hint=_FINDING_INDEX[lane])
+    return [company["_id"] async for company in cursor]
 
 
 async def count_due(services: Services, lane: FigureLane) -> Backlog:
     """Count the active clients of all companies whose figures are due, at most MOST_DUE, and since when they are."""
-    return await figures_store.count_due(services, lane, MOST_DUE)
+    collection = customers.across_companies(services)
+    return await count_backlog(collection, _due(lane), _LANE_FIELD[lane], MOST_DUE, hint=_FINDING_INDEX[lane])
 
 
-list_due = figures_store.list_due
+async def list_due(
+    services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
+) -> list[Customer]:
+    """Return the company's next `limit` active clients after the client `last` whose figures are due, by identifier.
+
+    Each has only `_id`, `timezone` and the fields of its mark.
+    """
+    where = {"companyId": company_id, **_due(lane)} | ({} if last is None else {"_id": {"$gt": last}})
+    fields = dict.fromkeys(("timezone", *_MARK), 1)
+    cursor = customers.across_companies(services).find(where, fields, limit=limit, hint=_COMPANY_INDEX[lane])
+    due: list[Any] = await cursor.sort("_id", 1).to_list(None)
+    return due
 
 
 async def read_metrics(services: Services) -> None:
@@ -210,12 +272,16 @@ def mark_of(client: Customer) -> FigureMark:
 
 async def find_unchanged(ctx: Context, marks: Mapping[ObjectId, FigureMark]) -> list[ObjectId]:
     """Return the clients whose figures have neither been marked nor stored since `marks` were read."""
-    return [
-        each["_id"] for each in await figures_store.find_marks(ctx, list(marks)) if mark_of(each) == marks[each["_id"]]
-    ]
+    found = await customers.find(ctx, {"_id": {"$in": list(marks)}}, fields=_MARK, hint=store.BY_ID)
+    return [each["_id"] for each in found if mark_of(each) == marks[each["_id"]]]
 
 
-postpone = figures_store.postpone_figures
+async def postpone(
+    services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
+) -> None:
+    """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
+    where = {"companyId": company_id, "_id": {"$in": list(ids)}, **_due(lane)}
+    await customers.across_companies(services).update_many(where, {"$set": {_LANE_FIELD[lane]: now() + delay}})
 
 
 def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:

@@ -7,24 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from coaching_service.core.database.backlogs import count_backlog
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.metrics import Backlog
-from coaching_service.people.customers.locks_store import mark
-from coaching_service.people.customers.models import Attention, Customer, FigureLane, FigureMark
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, PipelineStage
+from coaching_service.people.customers.models import Customer
 from coaching_service.people.customers.store import (
-    ARCHIVED,
     ATTENTION_FIELDS,
     BY_ATTENTION,
-    BY_ID,
     BY_LAST_TRAINED,
     BY_ORDER,
     BY_RATE,
     BY_TRAINER,
-    CHANGED_INDEX,
-    DUE_INDEX,
     GROUPS,
     LAST_TRAINED,
     ORDER,
@@ -45,13 +37,6 @@ ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "
 
 # Listed after all others: no reason adds to the score.
 _ONLY_UNAVAILABLE: Filter = {SCORE: 0, REASON: UNAVAILABLE}
-
-# The time since when, or from which on, figures are due.
-LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
-# The index of changes has only the clients that have changed, so it is read completely to find their companies.
-_FINDING_INDEX: dict[FigureLane, str] = {"changes": CHANGED_INDEX, "daily": DUE_INDEX}
-_MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
-_COMPANY_INDEX: dict[FigureLane, str] = {"changes": CHANGED_INDEX, "daily": BY_ID}
 
 
 async def find_by_rate(
@@ -178,105 +163,3 @@ async def count_attention_values(
 
 def _score_hint(where: Filter) -> str:
     return next((index for field, index in SCORE_INDEX_OF.items() if field in where), SCORE_INDEX)
-
-
-async def find_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:
-    """Return fields that figures are computed from of the clients `ids`, with what `stages` add.
-
-    `createdAt`, `attention`, `erasureRequestedAt`, and `isArchived`.
-    """
-    project = {"$project": {"createdAt": 1, "attention": 1, "erasureRequestedAt": 1, "isArchived": f"${ARCHIVED}"}}
-    return await customers.aggregate(ctx, {"_id": {"$in": list(ids)}}, project, *stages, hint=BY_ID)
-
-
-async def set_figures(
-    ctx: Context,
-    figures: Mapping[ObjectId, Mapping[str, object]],
-    valid_until: Mapping[ObjectId, datetime],
-    attention: Mapping[ObjectId, Attention],
-    marks: Mapping[ObjectId, FigureMark] | None,
-) -> None:
-    """Set the derived figures of clients, until when they are valid, and why they need attention, where it is given.
-
-    With `marks`, only of clients whose figures have neither been marked nor stored since these were read.
-    """
-    changes: list[tuple[Filter, Document]] = []
-    for customer_id, values in figures.items():
-        fields = {f"customerRoleData.{name}": value for name, value in values.items()}
-        if customer_id in attention:
-            fields["attention"] = attention[customer_id]
-        where = {"_id": customer_id} if marks is None else {"_id": customer_id, **marks[customer_id]}
-        new = {**fields, "figuresUntil": valid_until[customer_id]}
-        changes.append((where, {"$set": new, "$unset": {"figuresChangedAt": ""}}))
-    await customers.set_derived_each(ctx, changes)
-
-
-async def find_marks(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
-    """Return `_id` and the fields of the marks of clients."""
-    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=_MARK, hint=BY_ID)
-
-
-def _due(lane: FigureLane) -> Filter:
-    return {ARCHIVED: False, LANE_FIELD[lane]: {"$lte": now()}}
-
-
-async def find_due_companies(services: Services, lane: FigureLane, limit: int) -> list[ObjectId]:
-    """Return the companies of active clients whose figures are due, longest due first.
-
-    Due by a change: of all clients; due by the day: of the `limit` clients that are due for longest.
-    """
-    field = LANE_FIELD[lane]
-    longest: list[PipelineStage] = [{"$sort": {field: 1}}, {"$limit": limit}] if lane == "daily" else []
-    stages: list[PipelineStage] = [
-        {"$match": _due(lane)},
-        *longest,
-        {"$group": {"_id": "$companyId", "since": {"$min": f"${field}"}}},
-        {"$sort": {"since": 1}},
-    ]
-    cursor = customers.across_companies(services).aggregate(stages, hint=_FINDING_INDEX[lane])
-    return [company["_id"] async for company in cursor]
-
-
-async def count_due(services: Services, lane: FigureLane, limit: int) -> Backlog:
-    """Count the active clients of all companies whose figures are due, at most `limit`, and since when they are."""
-    collection = customers.across_companies(services)
-    return await count_backlog(collection, _due(lane), LANE_FIELD[lane], limit, hint=_FINDING_INDEX[lane])
-
-
-async def list_due(
-    services: Services, company_id: ObjectId, lane: FigureLane, last: ObjectId | None, limit: int
-) -> list[Customer]:
-    """Return the company's next `limit` active clients after the client `last` whose figures are due, by identifier.
-
-    Each has only `_id`, `timezone` and the fields of its mark.
-    """
-    where = {"companyId": company_id, **_due(lane)} | ({} if last is None else {"_id": {"$gt": last}})
-    fields = dict.fromkeys(("timezone", *_MARK), 1)
-    cursor = customers.across_companies(services).find(where, fields, limit=limit, hint=_COMPANY_INDEX[lane])
-    due: list[Any] = await cursor.sort("_id", 1).to_list(None)
-    return due
-
-
-async def mark_figures_due_after(
-    services: Services, company_id: ObjectId, last: ObjectId | None, limit: int
-) -> ObjectId | None:
-    """Make the derived figures of the next `limit` clients of a company after `last` invalid, by identifier.
-
-    Returns the identifier of the last of them; None if there are none.
-    """
-    where: Filter = {"companyId": company_id} | ({} if last is None else {"_id": {"$gt": last}})
-    collection = customers.across_companies(services)
-    cursor = collection.find(where, {"_id": 1}, limit=limit, hint=BY_ID).sort("_id", 1)
-    ids: list[ObjectId] = [client["_id"] async for client in cursor]
-    if not ids:
-        return None
-    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, mark())
-    return ids[-1]
-
-
-async def postpone_figures(
-    services: Services, company_id: ObjectId, lane: FigureLane, ids: Sequence[ObjectId], delay: timedelta
-) -> None:
-    """Leave the figures of a company's clients as they are for a while, so that others are computed first."""
-    where = {"companyId": company_id, "_id": {"$in": list(ids)}, **_due(lane)}
-    await customers.across_companies(services).update_many(where, {"$set": {LANE_FIELD[lane]: now() + delay}})

@@ -9,15 +9,11 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
+from coaching_service.people.customers import attention_events
 from coaching_service.people.customers.models import Customer
-from coaching_service.people.customers.store import BY_ID, LAST_WORKOUT, TRAINER, customers
+from coaching_service.people.customers.store import BY_ID, LAST_WORKOUT, REASONS, SCORE, TRAINER, customers
 
 _LOCKED = (TRAINER, LAST_WORKOUT, "loadsIn")  # what is read with a lock
-
-
-async def set_last_activity(ctx: Context, customer_id: ObjectId) -> None:
-    """Set the time of a client's latest action to now."""
-    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": now()}})
 
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer: ObjectId | None = None) -> bool:
@@ -26,10 +22,10 @@ async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer:
     With `trainer`, only one who is assigned to this coach. Once in a transaction is enough. The same write marks the
     client's figures as due, as `mark_figures_due` does.
     """
-    if (locked := _locked(ctx).get(customer_id)) is not None:
+    if (locked := locked_clients(ctx).get(customer_id)) is not None:
         return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
     is_assigned = {} if trainer is None else {TRAINER: trainer}
-    return await _write_and_lock(ctx, customer_id, {}, is_assigned)
+    return await write_and_lock(ctx, customer_id, {}, is_assigned)
 
 
 async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
@@ -42,28 +38,7 @@ async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
     return locked
 
 
-async def set_last_activity_and_lock(ctx: Context, customer_id: ObjectId) -> bool:
-    """Set the time of a client's latest action to now, and lock the client; returns whether there is such a client."""
-    return await _write_and_lock(ctx, customer_id, {"$set": {"lastActivityDate": now()}})
-
-
-async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | None) -> bool:
-    """Set the last scheduled date and lock the client; returns whether there is such a client."""
-    locked = _locked(ctx).get(customer_id)
-    if locked is not None and locked["customerRoleData"]["lastWorkoutDate"] == day:
-        return True
-    return await _write_and_lock(ctx, customer_id, {"$set": {LAST_WORKOUT: day}})
-
-
-async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str) -> bool:
-    """Set the last scheduled date unless it is later, and lock the client; returns whether there is such a client."""
-    locked = _locked(ctx).get(customer_id)
-    if locked is not None and (locked["customerRoleData"]["lastWorkoutDate"] or "") >= day:
-        return True
-    return await _write_and_lock(ctx, customer_id, {"$max": {LAST_WORKOUT: day}})
-
-
-async def _write_and_lock(
+async def write_and_lock(
     ctx: Context, customer_id: ObjectId, operators: Document, condition: Filter | None = None
 ) -> bool:
     """Write to the client, if it meets the condition, as `lock` does, together with derived fields.
@@ -81,23 +56,31 @@ async def _write_and_lock(
 def _remember_lock(ctx: Context, locked: Customer) -> None:
     if locked.get("loadsIn", ctx.caller.company.load_unit) != ctx.caller.company.load_unit:
         raise account.load_unit_changed()
-    _locked(ctx)[locked["_id"]] = locked
+    locked_clients(ctx)[locked["_id"]] = locked
 
 
-def _locked(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
+def locked_clients(ctx: Context) -> dict[ObjectId, Mapping[str, Any]]:
     """Return the clients that the transaction has locked, each with its trainer and the last scheduled date."""
     return ctx.recorder.locked if ctx.recorder is not None else {}
 
 
-async def set_loads_in(ctx: Context, where: Filter, load_unit: str) -> None:
-    """Store in which unit the loads of clients are, in the caller's transaction."""
-    await customers.set_derived(ctx, where, {"$set": {"loadsIn": load_unit}})
-
-
 async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Make the derived figures of clients invalid from now on; the lock of a client has done so."""
-    if others := set(ids) - _locked(ctx).keys():
+    if others := set(ids) - locked_clients(ctx).keys():
         await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
+
+
+async def follow_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
+    """Clear the reasons of clients who are archived, or restored: the figures of these are due.
+
+    What is being computed of them at the moment is not stored.
+    """
+    if archived:
+        for client in await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=(REASONS,), hint=BY_ID):
+            if "attention" in client:
+                attention_events.report(ctx, client["_id"], client["attention"]["reasons"], [])
+    await customers.set_derived(ctx, {"_id": {"$in": list(ids)}, SCORE: {"$gte": 0}}, {"$set": {SCORE: 0, REASONS: []}})
+    await mark_figures_due(ctx, ids)
 
 
 def mark() -> Document:

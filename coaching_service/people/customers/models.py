@@ -349,23 +349,7 @@ class GroupTotal(TypedDict):
     archived: NotRequired[int]
 
 
-class CountDifference(TypedDict):
-    """How much the stored numbers of clients of the company `_id` are too high."""
-
-    _id: ObjectId
-    active: int
-    archived: int
-
-
-# The two parts of the name of a client.
-# What a file may name a client with.
+# What a file may name a client with, the two parts of the name, and which notifications a client wants.
 CustomerIdentity: TypeAlias = Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
 CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
-
-
-# Which notifications a client wants.
 CustomerNotifications: TypeAlias = Part[Customer, Literal["_id", "notifications"]]
-
-
-# The files of the profile photo of a client.
-CustomerPhoto: TypeAlias = Part[Customer, Literal["_id", "profilePhoto"]]

@@ -14,6 +14,7 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service, store
 from coaching_service.people.customers.models import CustomerProfile, ProfilePhoto
+from coaching_service.people.customers.store import customers
 
 
 async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
@@ -21,7 +22,9 @@ async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId
 
     Access is not checked.
     """
-    photos = {client["_id"]: client["profilePhoto"] for client in await store.find_with_photo(ctx, ids)}
+    where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
+    found = await customers.find(ctx, where, fields=("profilePhoto",), hint=store.BY_ID)
+    photos = {client["_id"]: client["profilePhoto"] for client in found}
     return {client: file_url(ctx.services, photo["thumbnailId"]) for client, photo in photos.items() if photo}
 
 
@@ -39,7 +42,7 @@ async def set_profile_photo(
     if file is None:
         return await service.get(ctx, customer_id)
     photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
-    customer = await store.set_profile_photo(ctx, customer_id, photo)
+    customer = await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
     if customer is None:
         raise NotFound("customer")
     if replaced := previous.get("profilePhoto"):

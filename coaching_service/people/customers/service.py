@@ -18,7 +18,7 @@ from coaching_service.core.external_identity import (
 )
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import attention_store, list_store, locks_store, store
+from coaching_service.people.customers import counters, list_store, locks_store, store
 from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
 from coaching_service.people.customers.models import (
@@ -40,6 +40,7 @@ SCOPE_FIELDS = (store.TRAINER,)
 _ROLE_FIELDS = ("groups", "assignedTo")
 _NOT_SHOWN = ("profilePhoto", *store.PRIVATE_ORDER)
 _SEARCHED_FIELDS = {"name", "surname", "email"}
+_ADDED = "addedClient"
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -49,6 +50,9 @@ find_by_emails = list_store.find_by_emails
 list_identities = list_store.find_identities
 list_versions = list_store.find_versions
 iterate_all = list_store.iterate_all
+list_ids_after = store.customers.list_ids_after
+exists = store.exists
+has_any = store.has_any
 
 
 async def get(ctx: Context, customer_id: ObjectId) -> CustomerProfile:
@@ -62,7 +66,7 @@ async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ..
     Raises NotFound if the company has no such client, or the caller is another client; Forbidden if the client is
     outside the employee's scope.
     """
-    customer = await store.find_one(ctx, customer_id, fields)
+    customer = await store.customers.find_one(ctx, {"_id": customer_id}, fields)
     if customer is None:
         raise NotFound("customer")
     _require_in_scope(ctx, customer)
@@ -70,17 +74,19 @@ async def get_visible(ctx: Context, customer_id: ObjectId, fields: tuple[str, ..
 
 
 def add_visible(ctx: Context, customer_id: ObjectId) -> PipelineStage:
-    """Return the stage that adds a client to the documents of a pipeline, as `take_visible` expects it."""
-    return store.add_client(ctx, customer_id, SCOPE_FIELDS)
+    """Return the stage that adds a client, if there is one, to the documents of a pipeline, for `take_visible`."""
+    where, fields = store.customers.read_filter(ctx, {"_id": customer_id}), dict.fromkeys(SCOPE_FIELDS, 1)
+    client = [{"$match": where}, {"$project": fields}, {"$replaceWith": {_ADDED: "$$ROOT"}}]
+    return {"$unionWith": {"coll": store.customers.name, "pipeline": client}}
 
 
 def take_visible(ctx: Context, documents: list[Any]) -> list[Any]:
     """Return documents without the client that `add_visible` has added. Raises what get_visible raises."""
-    customers = [document[store.ADDED] for document in documents if store.ADDED in document]
+    customers = [document[_ADDED] for document in documents if _ADDED in document]
     if not customers:
         raise NotFound("customer")
     _require_in_scope(ctx, customers[0])
-    return [document for document in documents if store.ADDED not in document]
+    return [document for document in documents if _ADDED not in document]
 
 
 def _require_in_scope(ctx: Context, customer: Customer) -> None:
@@ -136,8 +142,12 @@ async def is_archived(ctx: Context, customer_id: ObjectId) -> bool:
 
 async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, NamedCustomer]:
     """Return identifier and full name of the company's clients among `ids`, whatever the caller's scope."""
-    customers = await store.find_full_names(ctx, ids)
-    return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in customers}
+    found = await store.customers.find(ctx, _among(ids), fields=("name", "surname"), hint=store.BY_ID)
+    return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in found}
+
+
+def _among(ids: Sequence[ObjectId]) -> Filter:
+    return {"_id": {"$in": list(ids)}}
 
 
 async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
@@ -148,8 +158,9 @@ async def list_ids_in_scope(ctx: Context) -> list[ObjectId] | None:
     only = ctx.caller.only_customer_id
     if ctx.caller.customers_scope == "all":
         return None if only is None else [only]
-    assigned = await store.find_ids_of_trainer(ctx, ctx.caller.id)
-    return assigned if only is None else [each for each in assigned if each == only]
+    where: Filter = {store.ARCHIVED: {"$in": [False, True]}, store.TRAINER: ctx.caller.id}
+    assigned = await store.customers.find(ctx, where, fields=("_id",), hint=store.BY_TRAINER)
+    return [each["_id"] for each in assigned if only in (None, each["_id"])]
 
 
 async def select_ids_in_scope(ctx: Context, customer_id: ObjectId | None) -> list[ObjectId] | None:
@@ -170,7 +181,8 @@ def get_notifications(customer: Customer | CustomerNotifications) -> Notificatio
 
 async def list_notifications(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, NotificationSettings]:
     """Return which notifications clients want, by client. Access is not checked."""
-    return {client["_id"]: get_notifications(client) for client in await store.find_notifications(ctx, ids)}
+    found = await store.customers.find(ctx, _among(ids), fields=("notifications",), hint=store.BY_ID)
+    return {client["_id"]: get_notifications(client) for client in found}
 
 
 def full_name(customer: Customer | CustomerProfile | CustomerNames | CustomerIdentity | CustomerDetails) -> str:
@@ -183,13 +195,12 @@ def active_customer_stage(ctx: Context) -> PipelineStage:
 
     It is empty for archived clients, and has what full_name and local dates need.
     """
-    return store.active_lookup_stage(ctx, ("name", "surname", "timezone"))
-
-
-exists = store.exists
-
-
-has_any = store.has_any
+    stages = [
+        {"$match": store.customers.read_filter(ctx, {store.ARCHIVED: False})},
+        {"$project": store.customers.projection(("name", "surname", "timezone"))},
+    ]
+    lookup = {"from": store.customers.name, "localField": "customerId", "foreignField": "_id", "as": "client"}
+    return {"$lookup": {**lookup, "pipeline": stages}}
 
 
 def to_response(ctx: Context, customer: Customer) -> CustomerProfile:
@@ -262,15 +273,7 @@ async def _rewrite(
 
     Its derived figures follow its time zone, what is due to notify follows that and its settings, programs its groups.
     """
-    groups: list[str] = []
-
-    def remember(stored: Customer) -> Mapping[str, object]:
-        groups[:] = stored["customerRoleData"]["groups"]
-        return mutate(stored)
-
-    customer = await store.rewrite(ctx, customer_id, remember, change.get("version"))
-    if customer is None:
-        raise NotFound("customer")
+    groups, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     if "timezone" in change or "notifications" in change:
         await locks_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
@@ -302,11 +305,9 @@ async def request_erasure(ctx: Context) -> datetime:
     Raises NotFound if the client has been deleted.
     """
     at = now()
-    customer = await store.rewrite(
+    await store.rewrite(
         ctx, ctx.caller.id, lambda stored: {} if "erasureRequestedAt" in stored else {"erasureRequestedAt": at}, None
     )
-    if customer is None:
-        raise NotFound("customer")
     await locks_store.mark_figures_due(ctx, [ctx.caller.id])
     return (await get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",)))["erasureRequestedAt"]
 
@@ -322,10 +323,12 @@ async def set_archived(
     current = await get_visible(ctx, customer_id, ("version", store.TRAINER))
     if version is not None and current["version"] != version:
         raise version_conflict()
-    customer = await store.set_archived(ctx, customer_id, archived=archived)
-    if customer is None:
+    where = {"_id": customer_id, store.ARCHIVED: not archived}
+    if (customer := await store.customers.update(ctx, where, {"$set": {store.ARCHIVED: archived}})) is None:
         return await get(ctx, customer_id)
-    await attention_store.follow_archiving(ctx, [customer_id], archived=archived)
+    role = customer["customerRoleData"]
+    await counters.count_changed(ctx, [{**role, "isArchived": not archived}], [role])
+    await locks_store.follow_archiving(ctx, [customer_id], archived=archived)
     return to_response(ctx, customer)
 
 
@@ -333,12 +336,10 @@ async def set_archived(
 async def erase(ctx: Context, customer_id: ObjectId) -> None:
     """Delete a client and queue the erasure of the rest of the client's data. Raises what get_visible raises."""
     await get_visible(ctx, customer_id)
-    if not await store.delete(ctx, customer_id):
+    if (deleted := await store.customers.delete(ctx, {"_id": customer_id})) is None:
         raise NotFound("customer")
+    await counters.count(ctx, [deleted], -1)
     await ctx.publish(CustomersDeleted([customer_id]))
-
-
-list_ids_after = store.customers.list_ids_after
 
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:
@@ -358,17 +359,12 @@ async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
 
 async def set_loads_in(ctx: Context, customer_id: ObjectId, load_unit: str) -> None:
     """Store that the loads of a client are in a unit now, in the transaction that has locked the client."""
-    await locks_store.set_loads_in(ctx, {"_id": customer_id}, load_unit)
-
-
-async def set_all_loads_in(ctx: Context, load_unit: str) -> None:
-    """Store that the loads of all clients are in a unit now, in the caller's transaction."""
-    await locks_store.set_loads_in(ctx, {}, load_unit)
+    await store.customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"loadsIn": load_unit}})
 
 
 async def find_own_load_unit(ctx: Context, customer_id: ObjectId) -> str | None:
     """Return the unit of loads that a client has chosen; None for the company's, and for an unknown client."""
-    customer = await store.find_one(ctx, customer_id, ("loadUnit",))
+    customer = await store.customers.find_one(ctx, {"_id": customer_id}, ("loadUnit",))
     return customer.get("loadUnit") if customer else None
 
 

@@ -7,9 +7,10 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, PipelineStage, now
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import private_of
@@ -19,15 +20,7 @@ from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import Date, Text
 from coaching_service.people.customers import counters
 from coaching_service.people.customers._search import search_fields
-from coaching_service.people.customers.models import (
-    Customer,
-    CustomerNames,
-    CustomerNotifications,
-    CustomerPhoto,
-    CustomerRoleData,
-    NewCustomerDocument,
-    ProfilePhoto,
-)
+from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
 from coaching_service.people.notification_settings.models import NotificationSettings
 
 ARCHIVED = "customerRoleData.isArchived"
@@ -44,7 +37,6 @@ UNREAD = "attention.unread"
 BY_UNREAD = (f"-{UNREAD}", *ORDER)
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
 BY_ATTENTION = (f"-{SCORE}", "_id")
-ADDED = "addedClient"
 _BY_DUE = Index((ARCHIVED, "figuresUntil"))
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
 # Listed after all clients who need attention, since it adds nothing to their score.
@@ -163,39 +155,11 @@ UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 # --- one client ------------------------------------------------------------------------------------------------------
 
 
-async def create(ctx: Context, customer: NewCustomerDocument) -> Customer:
-    """Store a new client and count it."""
-    stored = await customers.insert(ctx, customer)
-    await counters.count(ctx, [stored], 1)
-    return stored
-
-
 async def create_many(ctx: Context, new: Sequence[NewCustomerDocument]) -> list[Customer]:
     """Store new clients and count them, in the caller's transaction; returns them in the same order."""
     stored = await customers.insert_many(ctx, new)
     await counters.count(ctx, stored, 1)
     return stored
-
-
-async def find_one(ctx: Context, customer_id: ObjectId, fields: Sequence[str] | None = None) -> Customer | None:
-    """Return the client (with `fields`, only those and `_id`), or None."""
-    return await customers.find_one(ctx, {"_id": customer_id}, fields)
-
-
-def add_client(ctx: Context, customer_id: ObjectId, fields: Sequence[str]) -> PipelineStage:
-    """Return the stage that adds a document to each of a pipeline: the client, with `fields`, in its field ADDED.
-
-    There is none if the company has no such client.
-    """
-    where = customers.read_filter(ctx, {"_id": customer_id})
-    client = [{"$match": where}, {"$project": dict.fromkeys(fields, 1)}, {"$replaceWith": {ADDED: "$$ROOT"}}]
-    return {"$unionWith": {"coll": customers.name, "pipeline": client}}
-
-
-async def find_with_photo(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerPhoto]:
-    """Return `profilePhoto` of the clients that have one."""
-    where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
-    return await customers.find(ctx, where, fields=("profilePhoto",), hint=BY_ID)
 
 
 async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId) -> bool:
@@ -206,10 +170,10 @@ async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId
 
 async def rewrite(
     ctx: Context, customer_id: ObjectId, mutate: Callable[[Customer], Mapping[str, object]], version: int | None
-) -> Customer | None:
-    """Set the fields that `mutate` returns for the stored client; None if there is no such client.
+) -> tuple[list[str], Customer]:
+    """Set the fields that `mutate` returns for the stored client; returns the groups that it had, and the client.
 
-    Its groups are counted, in the caller's transaction. Raises Conflict if the client is no longer at `version`.
+    Its groups are counted, in the caller's transaction. Raises NotFound, Conflict if it is no longer at `version`.
     """
     before: list[CustomerRoleData] = []
 
@@ -218,32 +182,10 @@ async def rewrite(
         return mutate(stored)
 
     after = await customers.rewrite(ctx, {"_id": customer_id}, remember, version=version)
-    if after is not None:
-        await counters.count_changed(ctx, before, [after["customerRoleData"]])
-    return after
-
-
-async def set_archived(ctx: Context, customer_id: ObjectId, *, archived: bool) -> Customer | None:
-    """Archive or restore a client and count it; None if nothing changes or there is no such client."""
-    customer = await customers.update(ctx, {"_id": customer_id, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}})
-    if customer is not None:
-        after = customer["customerRoleData"]
-        await counters.count_changed(ctx, [{**after, "isArchived": not archived}], [after])
-    return customer
-
-
-async def set_profile_photo(ctx: Context, customer_id: ObjectId, photo: ProfilePhoto) -> Customer | None:
-    """Set a client's profile photo; None if there is no such client."""
-    return await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
-
-
-async def delete(ctx: Context, customer_id: ObjectId) -> bool:
-    """Delete a client and count it; returns whether it existed."""
-    customer = await customers.delete(ctx, {"_id": customer_id})
-    if customer is None:
-        return False
-    await counters.count(ctx, [customer], -1)
-    return True
+    if after is None:
+        raise NotFound("customer")
+    await counters.count_changed(ctx, before, [after["customerRoleData"]])
+    return before[0]["groups"], after
 
 
 async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
@@ -253,39 +195,7 @@ async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | N
     return clients[0]["_id"] if clients else None
 
 
-async def find_by_external_ids(ctx: Context, external_ids: Sequence[str]) -> list[Customer]:
-    """Return the clients with these identifiers in another system."""
-    if not external_ids:
-        return []
-    return await customers.find(ctx, {"externalId": {"$in": list(external_ids)}}, hint=EXTERNAL_ID_INDEX)
-
-
-# --- in pipelines of other collections -------------------------------------------------------------------------------
-
-
-def active_lookup_stage(ctx: Context, fields: Sequence[str]) -> PipelineStage:
-    """Return the pipeline stage that adds `fields` of the document's client, unless archived, as `client`, a list."""
-    return {
-        "$lookup": {
-            "from": customers.name,
-            "localField": "customerId",
-            "foreignField": "_id",
-            "pipeline": [
-                {"$match": customers.read_filter(ctx, {ARCHIVED: False})},
-                {"$project": customers.projection(fields)},
-            ],
-            "as": "client",
-        }
-    }
-
-
 # --- many clients ----------------------------------------------------------------------------------------------------
-
-
-async def create_samples(ctx: Context, new: Sequence[NewCustomerDocument]) -> None:
-    """Store new clients and count them, in the caller's transaction, without an entry in the change log."""
-    await customers.insert_many(ctx, new, recorded=False)
-    await counters.count(ctx, new, 1)
 
 
 async def has_any(ctx: Context) -> bool:
@@ -293,30 +203,8 @@ async def has_any(ctx: Context) -> bool:
     return bool(await customers.find(ctx, {}, limit=1, fields=("_id",), hint=BY_ID))
 
 
-async def find_ids_of_trainer(ctx: Context, coach_id: ObjectId) -> list[ObjectId]:
-    """Return the identifiers of the clients, archived ones included, that are assigned to a coach."""
-    where = {ARCHIVED: {"$in": [False, True]}, TRAINER: coach_id}
-    return [customer["_id"] for customer in await customers.find(ctx, where, fields=("_id",), hint=BY_TRAINER)]
-
-
-async def find_full_names(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerNames]:
-    """Return `_id`, name and surname of the company's clients among `ids`."""
-    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name", "surname"), hint=BY_ID)
-
-
-async def find_notifications(ctx: Context, ids: Sequence[ObjectId]) -> list[CustomerNotifications]:
-    """Return `_id` and `notifications` of the company's clients among `ids`."""
-    return await customers.find(ctx, {"_id": {"$in": list(ids)}}, fields=("notifications",), hint=BY_ID)
-
-
 async def unassign(ctx: Context, coach_id: ObjectId) -> None:
     """Leave a coach's clients without a trainer."""
     for archived in (False, True):
         where = {ARCHIVED: archived, TRAINER: coach_id}
         await customers.update_many(ctx, where, {"$set": {TRAINER: None}})
-
-
-async def count_restored(ctx: Context, before: Sequence[Customer], after: Sequence[Customer]) -> None:
-    """Count clients who have been archived or restored, or have joined or left groups, from `before` to `after`."""
-    roles = ([each["customerRoleData"] for each in clients] for clients in (before, after))
-    await counters.count_changed(ctx, *roles)

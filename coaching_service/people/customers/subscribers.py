@@ -14,7 +14,7 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import LoadUnitChanged
-from coaching_service.people.customers import _group_totals, attention_store, counters, service, store
+from coaching_service.people.customers import _group_totals, counters, locks_store, service, store
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
@@ -35,7 +35,7 @@ async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> No
 
 async def follow_load_unit(ctx: Context, event: LoadUnitChanged) -> None:
     """Store with all clients that loads are in another unit: writes of requests that began before are refused."""
-    await service.set_all_loads_in(ctx, event.load_unit)
+    await store.customers.set_derived(ctx, {}, {"$set": {"loadsIn": event.load_unit}})
 
 
 async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:
@@ -43,21 +43,22 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
 
     The reasons of those it has archived are cleared, and the figures of those it has restored are due.
     """
-    both = [each for each in event.of_kind("customer") if each.before is not None and each.after is not None]
+    both = [
+        (cast("Customer", each.before), cast("Customer", each.after))
+        for each in event.of_kind("customer")
+        if each.before is not None and each.after is not None
+    ]
     if both:
-        before, after = (
-            [cast("Customer", each.before) for each in both],
-            [cast("Customer", each.after) for each in both],
-        )
-        await store.count_restored(ctx, before, after)
+        roles = [[each["customerRoleData"] for each in clients] for clients in zip(*both, strict=True)]
+        await counters.count_changed(ctx, *roles)
         for archived in (True, False):
             changed = [
-                client["_id"]
-                for client, restored in zip(before, after, strict=True)
-                if client["customerRoleData"]["isArchived"] is not archived
-                and restored["customerRoleData"]["isArchived"] is archived
+                before["_id"]
+                for before, after in both
+                if before["customerRoleData"]["isArchived"] is not archived
+                and after["customerRoleData"]["isArchived"] is archived
             ]
-            await attention_store.follow_archiving(ctx, changed, archived=archived)
+            await locks_store.follow_archiving(ctx, changed, archived=archived)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:
