@@ -8,14 +8,23 @@ from coaching_service.core.auth.principal import Company
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.file_totals import StorageUsage
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.people.account import store
 from coaching_service.people.account.events import CompanyDeleted, FigureSettingsChanged, LoadUnitChanged
-from coaching_service.people.account.models import Account, AccountChange, LoadConversion
+from coaching_service.people.account.models import (
+    DEFAULT_ATTENTION,
+    Account,
+    AccountChange,
+    ClientRights,
+    LoadConversion,
+)
+from coaching_service.people.account.store import companies
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
@@ -24,7 +33,14 @@ _FIGURE_SETTINGS = ("timezone", "attention")
 
 async def create(ctx: Context) -> Account:
     """Store the caller's company; the caller is its owner."""
-    return await store.create(ctx, ctx.caller.company)
+    company = ctx.caller.company
+    fields = {"companyName": company.name, "timezone": company.timezone, "loadUnit": company.load_unit}
+    rights = dict.fromkeys(names_of(ClientRights), True)
+    settings = {"notifications": {"messages": True}, "attention": DEFAULT_ATTENTION, **rights}
+    sandbox = {"sandboxOf": company.sandbox_of} if company.is_sandbox else {}
+    held = {"holdsMail": True} if company.holds_mail else {}
+    private = {"keepsLoads": False, "hasOverrides": False, **sandbox, **held}
+    return await companies.insert(ctx, {"_id": company.id, **fields, **settings, **private})
 
 
 def to_company(account: Account, *, even_suspended: bool = False) -> Company:
@@ -53,7 +69,7 @@ def to_company(account: Account, *, even_suspended: bool = False) -> Company:
 
 async def release_mail(ctx: Context) -> bool:
     """Send the mail of the company that was held, in the caller's transaction; returns whether it was held."""
-    if not await store.release_mail(ctx):
+    if await companies.update(ctx, {"holdsMail": True}, {"$unset": {"holdsMail": ""}}) is None:
         return False
     await queue.continue_paused(ctx)
     return True
@@ -91,7 +107,7 @@ async def update(ctx: Context, change: AccountChange) -> Account:
     if unit != current["loadUnit"] and await store.has_stored_loads(ctx):
         await ctx.publish(LoadUnitChanged(unit))
         fields["keepsLoads"] = False
-    account = await store.update(ctx, fields, version)
+    account = await companies.update(ctx, {}, {"$set": fields}, version=version)
     if account is None:
         raise NotFound("company")
     if any(name.partition(".")[0] in _FIGURE_SETTINGS for name in fields):
@@ -127,13 +143,18 @@ async def begin_conversion(ctx: Context, conversion: LoadConversion) -> None:
 
     Raises Conflict if they are being converted already, or are in that unit.
     """
-    if not await store.begin_conversion(ctx, conversion):
+    where = {"loadUnit": {"$ne": conversion["loadUnit"]}, "loadConversion": {"$exists": False}}
+    if not await companies.set_derived(ctx, where, {"$set": {"loadConversion": conversion}}):
         raise Conflict(f"The loads are in {conversion['loadUnit']} already", code="LOAD_UNIT_UNCHANGED")
 
 
 async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
     """Store that all loads are in the other unit, in the caller's transaction; paused jobs of the company continue."""
-    await store.end_conversion(ctx, conversion)
+    change = {
+        "$set": {"loadUnit": conversion["loadUnit"], "loadsConvertedAt": now(), "keepsLoads": True},
+        "$unset": {"loadConversion": ""},
+    }
+    await companies.update(ctx, {"loadConversion.jobId": conversion["jobId"]}, change)
     await queue.continue_paused(ctx)
 
 
@@ -148,7 +169,7 @@ async def lock_stored_unit(ctx: Context) -> None:
 async def record_overrides(ctx: Context) -> None:
     """Record that the company changes shared exercises, before the first change is stored."""
     if not ctx.caller.company.has_overrides:
-        await store.record_overrides(ctx)
+        await companies.set_derived(ctx, {}, {"$set": {"hasOverrides": True}})
 
 
 async def erase(ctx: Context, password: str) -> None:
@@ -165,7 +186,7 @@ async def erase(ctx: Context, password: str) -> None:
 async def delete(ctx: Context) -> None:
     """Delete the caller's company, and queue the erasure of its data. Raises NotFound if it has been deleted."""
     await delete_sandbox(ctx)
-    if not await store.delete(ctx):
+    if await companies.delete(ctx, {}) is None:
         raise NotFound("company")
     await _queue_erasure(ctx)
 
@@ -177,7 +198,8 @@ async def _queue_erasure(ctx: Context) -> None:
 
 async def set_sandbox(ctx: Context, sandbox_id: ObjectId) -> None:
     """Store which company is the sandbox of the caller's, in the caller's transaction. Raises NotFound."""
-    if not await store.set_sandbox_id(ctx, sandbox_id):
+    change = {"$set": {"sandboxId": sandbox_id}}  # which is not part of a principal
+    if not await companies.set_derived(ctx, {}, change, may_be_stale=True):
         raise NotFound("company")
 
 
@@ -186,10 +208,15 @@ async def delete_sandbox(ctx: Context) -> None:
 
     Its keys fail at once, and its data is erased in the background.
     """
-    sandbox_id = await store.find_sandbox_id(ctx)
-    if sandbox_id is None:
-        return
-    company = Company(sandbox_id, "Sandbox", "UTC", "kg", sandbox_of=ctx.company_id)
-    in_sandbox = replace(ctx, principal=replace(ctx.caller, company=company))
-    if await store.delete(in_sandbox):
+    in_sandbox = await enter_sandbox(ctx)
+    if in_sandbox is not None and await companies.delete(in_sandbox, {}) is not None:
         await _queue_erasure(in_sandbox)
+
+
+async def enter_sandbox(ctx: Context) -> Context | None:
+    """Return `ctx` in the sandbox of the caller's company, which may have been deleted; None if it has had none."""
+    stored = await companies.find_one(ctx, {}, ("sandboxId",))
+    if stored is None or (sandbox_id := stored.get("sandboxId")) is None:
+        return None
+    company = Company(sandbox_id, "Sandbox", "UTC", "kg", sandbox_of=ctx.company_id)
+    return replace(ctx, principal=replace(ctx.caller, company=company))

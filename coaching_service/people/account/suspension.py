@@ -6,11 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from datetime import timedelta
 from functools import wraps
 
-from coaching_service.core.auth.principal import Company
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
@@ -18,8 +16,11 @@ from coaching_service.core.errors import CompanySuspended, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
+from coaching_service.people.account import service as account
 from coaching_service.people.account import store
 from coaching_service.people.account.events import CompanyResumed
+from coaching_service.people.account.models import Suspension
+from coaching_service.people.account.store import companies
 
 _PAUSE = timedelta(minutes=5)
 _HELD_PAUSE = timedelta(minutes=15)
@@ -28,8 +29,9 @@ _HELD_PAUSE = timedelta(minutes=15)
 @transactional
 async def suspend(ctx: Context, reason: str) -> None:
     """Suspend the caller's company and its sandbox, from the next request. Raises NotFound if it has been deleted."""
+    suspension: Suspension = {"at": now(), "reason": reason}
     for each in await _with_sandbox(ctx):
-        if not await store.set_suspension(each, {"at": now(), "reason": reason}):
+        if not await companies.set_derived(each, {}, {"$set": {"suspension": suspension}}):
             raise NotFound("company")
 
 
@@ -37,7 +39,7 @@ async def suspend(ctx: Context, reason: str) -> None:
 async def resume(ctx: Context) -> None:
     """End the suspension of the caller's company and its sandbox; its jobs continue at once. Raises NotFound."""
     for each in await _with_sandbox(ctx):
-        if not await store.set_suspension(each, None):
+        if not await companies.set_derived(each, {}, {"$unset": {"suspension": ""}}):
             raise NotFound("company")
         await queue.continue_paused(each)
         await each.publish(CompanyResumed())
@@ -45,20 +47,21 @@ async def resume(ctx: Context) -> None:
 
 async def _with_sandbox(ctx: Context) -> list[Context]:
     """Return `ctx`, and the same in the sandbox of the company, if it has one."""
-    sandbox_id = await store.find_sandbox_id(ctx)
-    if sandbox_id is None:
-        return [ctx]
-    company = Company(sandbox_id, "Sandbox", "UTC", "kg", sandbox_of=ctx.company_id)
-    in_sandbox = replace(ctx, principal=replace(ctx.caller, company=company))
-    return [ctx, in_sandbox] if await store.find_own(in_sandbox) else [ctx]
+    in_sandbox = await account.enter_sandbox(ctx)
+    return [ctx] if in_sandbox is None or not await store.find_own(in_sandbox) else [ctx, in_sandbox]
 
 
-list_suspended = store.list_suspended
+async def list_suspended(services: Services) -> set[ObjectId]:
+    """Return the companies that are suspended."""
+    where = {"suspension.at": {"$exists": True}}
+    cursor = companies.across_companies(services).find(where, {"_id": 1}, hint="suspension_at")
+    return {company["_id"] async for company in cursor}
 
 
 async def require_active(services: Services, company_id: ObjectId) -> None:
     """Raise CompanySuspended if the company is suspended, where there is no principal to refuse."""
-    if await store.is_suspended(services, company_id):
+    company = await companies.across_companies(services).find_one({"_id": company_id}, {"suspension": 1})
+    if company is not None and "suspension" in company:
         raise CompanySuspended()
 
 
@@ -80,7 +83,8 @@ def holding(step: Step) -> Step:
     @wraps(step)
     async def run(services: Services, job: Job) -> RunAgain | None:
         can_wait = not job.arguments.get("isUrgent", False)
-        if can_wait and job.company_id is not None and await store.holds_mail(services, job.company_id):
+        held = {"companyId": job.company_id, "_id": job.company_id, "holdsMail": True}
+        if can_wait and job.company_id and await companies.across_companies(services).find_one(held, {"_id": 1}):
             return RunAgain(_HELD_PAUSE, is_pause=True)
         return await step(services, job)
 
@@ -91,8 +95,9 @@ def _pausing(step: Step, *, while_converting: bool) -> Step:
     @wraps(step)
     async def run(services: Services, job: Job) -> RunAgain | None:
         if job.company_id is not None:
-            is_suspended, is_converting = await store.find_paused_work(services, job.company_id)
-            if is_suspended or (is_converting and not while_converting):
+            fields = {"suspension": 1, "loadConversion": 1}
+            company = await companies.across_companies(services).find_one({"_id": job.company_id}, fields) or {}
+            if "suspension" in company or ("loadConversion" in company and not while_converting):
                 return RunAgain(_PAUSE, is_pause=True)
         return await step(services, job)
 

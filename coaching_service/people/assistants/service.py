@@ -15,7 +15,7 @@ from coaching_service.core.auth.permissions import READ_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unauthorized
 from coaching_service.core.ids import ObjectId
@@ -29,6 +29,7 @@ from coaching_service.people.assistants.models import (
     Scope,
     StoredGrant,
 )
+from coaching_service.people.team import credentials
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved
 
@@ -94,6 +95,7 @@ async def create_grant(
         "redirectUri": request.redirect_uri,
         "named": request.redirect_uri_given,
         "resource": request.resource,
+        "usedAt": None,
     }
     fields = {
         "coachId": ctx.caller.id,
@@ -104,8 +106,11 @@ async def create_grant(
         "scopes": [scope for scope in SCOPES if scope in scopes],
         "requested": request.requested,
         "confirmInChat": confirm_in_chat,
+        "code": code,
+        "lastUsedAt": None,
+        "expiresAt": now() + store.CODE_LIFETIME,
     }
-    grant = await store.create(ctx, fields, code)
+    grant = await store.grants.insert(ctx, fields)
     await audit.record(ctx, "assistant.granted", grantId=grant["_id"], clientName=request.client_name)
     return authorization_code
 
@@ -120,7 +125,7 @@ async def exchange_code(
 
     Raises GrantRejected; a code that was used before revokes the tokens that it was exchanged for.
     """
-    grant = await store.find_by_code(services, token_hash(code))
+    grant = await store.find(services, {"code.hash": token_hash(code)})
     if grant is None or grant["clientId"] != client_id:
         raise GrantRejected("The code is unknown, expired or another client's")
     stored = grant["code"]
@@ -162,7 +167,7 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
     family, since spent tokens are not stored forever.
     """
     family = token.partition(".")[0]
-    grant = await store.find_by_family(services, token_hash(family))
+    grant = await store.find(services, {"familyHash": token_hash(family)})
     if grant is None or grant["clientId"] != client_id:
         raise GrantRejected("The refresh token is unknown, expired or another client's")
     await _require_coach(services, grant)
@@ -184,8 +189,8 @@ async def _require_coach(services: Services, grant: StoredGrant) -> None:
 
 async def revoke_token(services: Services, token: str, client_id: str) -> None:
     """Delete the grant of an access or refresh token, if it belongs to this application."""
-    grant = await store.find_by_family(services, token_hash(token.partition(".")[0]))
-    grant = grant or await store.find_by_access(services, token_hash(token))
+    grant = await store.find(services, {"familyHash": token_hash(token.partition(".")[0])})
+    grant = grant or await store.find(services, {"access.hash": token_hash(token)})
     if grant is not None and grant["clientId"] == client_id:
         await store.delete_by_id(services, grant["_id"])
 
@@ -195,11 +200,13 @@ async def authenticate(services: Services, access_token: str) -> Principal:
 
     Raises Unauthorized if the token is unknown or expired, or the coach is deleted; CompanySuspended.
     """
-    grant = await store.find_by_token_with_coach(services, token_hash(access_token))
+    access_hash = token_hash(access_token)
+    unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
+    grant = await store.find_with_coach(services, {"access.hash": access_hash, "access": unexpired})
     if grant is None:
         raise Unauthorized()
     principal = _to_principal(grant)
-    await store.set_last_used(services, grant)
+    await credentials.set_last_used(store.grants, services, grant)
     return principal
 
 
@@ -209,7 +216,7 @@ async def load_principal(services: Services, grant_id: ObjectId) -> Principal | 
 
     Raises CompanySuspended.
     """
-    grant = await store.find_with_coach(services, grant_id)
+    grant = await store.find_with_coach(services, {"_id": grant_id} | store.is_unexpired())
     return None if grant is None else _to_principal(grant)
 
 
@@ -236,18 +243,22 @@ async def list_assistants(ctx: Context) -> list[Grant]:
     return await store.list_in_use(ctx, _manageable(ctx))
 
 
-is_connected = store.exists
+async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
+    """Return whether the company has this grant and it has not expired."""
+    return await store.grants.find_one(ctx, {"_id": grant_id} | store.is_unexpired(), ("_id",)) is not None
 
 
 @transactional
 async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     """Delete a grant: its tokens fail from the next request. Raises NotFound if the caller has no such grant."""
-    if not await store.delete(ctx, _manageable(ctx) | {"_id": grant_id}):
+    if await store.grants.delete(ctx, _manageable(ctx) | {"_id": grant_id}) is None:
         raise NotFound("assistant")
     await audit.record(ctx, "assistant.revoked", grantId=grant_id)
 
 
-revoke_all_of_coach = store.delete_all
+async def revoke_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
+    """Delete every grant of a coach, in the caller's transaction."""
+    await store.grants.delete_many(ctx, {"coachId": coach_id})
 
 
 async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +12,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.assistants.models import SCOPES, AuthorizationCode, Grant, GrantWithCoach, StoredGrant
+from coaching_service.people.assistants.models import SCOPES, Grant, GrantWithCoach, StoredGrant
 from coaching_service.people.team import credentials
 
 CODE_LIFETIME = timedelta(minutes=5)
@@ -40,13 +39,6 @@ grants = Documents[StoredGrant](
 )
 
 
-async def create(ctx: Context, grant: Mapping[str, object], code: AuthorizationCode) -> StoredGrant:
-    """Store a grant whose code has not been exchanged yet."""
-    unused = {**code, "usedAt": None}
-    expires_at = now() + CODE_LIFETIME
-    return await grants.insert(ctx, {**grant, "code": unused, "lastUsedAt": None, "expiresAt": expires_at})
-
-
 async def list_in_use(ctx: Context, where: Filter) -> list[Grant]:
     """Return the grants of `where` whose code has been exchanged, oldest first."""
     used = where | {"code.usedAt": {"$ne": None}}
@@ -59,38 +51,14 @@ def with_scopes(grant: Grant) -> Grant:
     return grant
 
 
-async def exists(ctx: Context, grant_id: ObjectId) -> bool:
-    """Return whether the company has this grant and it has not expired."""
-    return await grants.find_one(ctx, {"_id": grant_id, "expiresAt": {"$gt": now()}}, ("_id",)) is not None
+def is_unexpired() -> Filter:
+    """Return the condition of grants that have not expired, which are still stored for a while."""
+    return {"expiresAt": {"$gt": now()}}
 
 
-async def delete(ctx: Context, where: Filter) -> bool:
-    """Delete the grant of `where`; returns whether there was one."""
-    return await grants.delete(ctx, where) is not None
-
-
-async def delete_all(ctx: Context, coach_id: ObjectId) -> None:
-    """Delete every grant of a coach, in the caller's transaction."""
-    await grants.delete_many(ctx, {"coachId": coach_id})
-
-
-async def find_by_code(services: Services, code_hash: str) -> StoredGrant | None:
-    """Return the grant with this code, used or not, unless it has expired."""
-    return await _find(services, {"code.hash": code_hash, "expiresAt": {"$gt": now()}})
-
-
-async def find_by_family(services: Services, family_hash: str) -> StoredGrant | None:
-    """Return the grant of a family of refresh tokens, unless it has expired."""
-    return await _find(services, {"familyHash": family_hash, "expiresAt": {"$gt": now()}})
-
-
-async def find_by_access(services: Services, access_hash: str) -> StoredGrant | None:
-    """Return the grant with this access token, or None."""
-    return await _find(services, {"access.hash": access_hash})
-
-
-async def _find(services: Services, where: Filter) -> StoredGrant | None:
-    grant: Any = await grants.across_companies(services).find_one(where)
+async def find(services: Services, where: Filter) -> StoredGrant | None:
+    """Return the unexpired grant of `where`, of any company, or None."""
+    grant: Any = await grants.across_companies(services).find_one(where | is_unexpired())
     return grant  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
@@ -148,27 +116,12 @@ def _last(tokens: Document) -> Document:
     return {"$slice": [tokens, -_MAX_TOKENS]}
 
 
-async def find_by_token_with_coach(services: Services, access_hash: str) -> GrantWithCoach | None:
-    """Return the grant with this unexpired access token, its `coach` and `company`, in one round trip.
+async def find_with_coach(services: Services, where: Filter) -> GrantWithCoach | None:
+    """Return the grant of `where`, its `coach` and `company`, in one round trip.
 
     None if there is none, or the coach or the company is deleted.
     """
-    unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
-    return await _find_with_coach(services, {"access.hash": access_hash, "access": unexpired})
-
-
-async def find_with_coach(services: Services, grant_id: ObjectId) -> GrantWithCoach | None:
-    """Return an unexpired grant with its `coach` and `company`, as `find_by_token_with_coach` does."""
-    return await _find_with_coach(services, {"_id": grant_id, "expiresAt": {"$gt": now()}})
-
-
-async def _find_with_coach(services: Services, where: Filter) -> GrantWithCoach | None:
     grant: GrantWithCoach | None = await credentials.find_with_coach(
         grants, services, where, without=("code", "access", "refresh", "familyHash")
     )
     return grant
-
-
-async def set_last_used(services: Services, grant: Grant) -> None:
-    """Record that a grant was used, at most once a minute."""
-    await credentials.set_last_used(grants, services, grant)

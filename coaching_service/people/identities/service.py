@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, now
 from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import addresses, devices, failures, store
@@ -76,16 +77,13 @@ async def create(
     if ctx.caller.company.is_sandbox:
         raise Forbidden("No user can sign in to a sandbox", code="SANDBOX")
     if is_confirmed:
-        await _displace_unconfirmed(ctx, email)
+        if (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
+            await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
     elif password_hash is None and await store.can_be_claimed(ctx, email):
-        await store.create_claim(ctx, subject_id, kind, email)
+        address = addresses.normalize_email(email)
+        await store.claims.insert(ctx, {"address": address, "kind": kind, "subjectId": subject_id})
         return
     await store.create(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
-
-
-async def _displace_unconfirmed(ctx: Context, email: str) -> None:
-    if (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
-        await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
 
 
 async def find_by_email(services: Services, email: str) -> Identity | None:
@@ -109,7 +107,7 @@ async def get_email(ctx: Context, subject_id: ObjectId) -> str | None:
 
 async def get_mail_address(ctx: Context, subject_id: ObjectId) -> str | None:
     """Return the e-mail address by which a coach or client signs in, or which the coach claims, or None."""
-    holder = await store.find_by_subject(ctx, subject_id) or await store.find_claim(ctx, subject_id)
+    holder = await store.find_by_subject(ctx, subject_id) or await store.claims.find_one(ctx, {"subjectId": subject_id})
     return holder["address"] if holder else None
 
 
@@ -132,14 +130,14 @@ async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailC
     identity uses is claimed: until the coach uses a mailed token, there is no password. Raises Conflict if the address
     is already used to sign in.
     """
-    current, claim = await store.find_by_subject(ctx, subject_id), await store.find_claim(ctx, subject_id)
-    holder = current or claim
+    current = await store.find_by_subject(ctx, subject_id)
+    holder = current or await store.claims.find_one(ctx, {"subjectId": subject_id})
     has_password = current is not None and current["passwordHash"] is not None
     if holder is None or holder["address"] in addresses.spellings_of(email):
         return EmailChange(changed=False, has_password=has_password)
     if current is not None and not await store.can_be_claimed(ctx, email):
         await store.set_email(ctx, subject_id, email)
-        await store.delete_resets(ctx, subject_id)
+        await store.resets.delete_many(ctx, {"subjectId": subject_id})
         return EmailChange(changed=True, has_password=has_password)
     await store.delete(ctx, subject_id)
     await create(ctx, subject_id, holder["kind"], email, None)
@@ -151,8 +149,13 @@ async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -
 
     Mailed tokens to set a password become invalid. Returns whether the coach or client can sign in at all.
     """
-    await store.delete_resets(ctx, subject_id)
-    return await store.set_password(ctx, subject_id, password_hash)
+    await store.resets.delete_many(ctx, {"subjectId": subject_id})
+    return await _set_password(ctx, subject_id, {"passwordHash": password_hash}) is not None
+
+
+async def _set_password(ctx: Context, subject_id: ObjectId, fields: Document) -> StoredIdentity | None:
+    changed = {"$set": {**fields, "passwordChangedAt": now()}}
+    return await store.identities.update(ctx, {"subjectId": subject_id}, changed)
 
 
 remove = store.delete
@@ -253,7 +256,7 @@ async def create_reset_token(ctx: Context, subject_id: ObjectId, kind: SubjectKi
     It must only be sent to the e-mail address of the identity: using it confirms the address.
     """
     token = new_token()
-    await store.create_reset(ctx, subject_id, kind, token_hash(token))
+    await store.resets.insert(ctx, {"subjectId": subject_id, "kind": kind, "tokenHash": token_hash(token)})
     return token
 
 
@@ -269,11 +272,14 @@ async def reset_password(ctx: Context, subject_id: ObjectId, token: str, passwor
     A claimed address becomes the coach's, and the unconfirmed identity that used it is removed. Returns the e-mail
     address; None if the token is no longer valid. Raises Conflict if another user has confirmed a claimed address.
     """
-    if not await store.use_reset(ctx, subject_id, token_hash(token)):
+    reset = await store.resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash(token)})
+    await store.resets.delete_many(ctx, {"subjectId": subject_id})
+    if reset is None:
         return None
     holder: StoredIdentity | IdentityClaim | None
-    if (holder := await store.confirm_and_set_password(ctx, subject_id, password_hash)) is None:
-        if (holder := await store.delete_claim(ctx, subject_id)) is None:
+    confirmed = {"passwordHash": password_hash, "isConfirmed": True}
+    if (holder := await _set_password(ctx, subject_id, confirmed)) is None:
+        if (holder := await store.claims.delete(ctx, {"subjectId": subject_id})) is None:
             return None
         await create(ctx, subject_id, holder["kind"], holder["address"], password_hash, is_confirmed=True)
     await ctx.publish(EmailConfirmed(subject_id))
@@ -314,7 +320,8 @@ async def confirm_email(ctx: Context, subject_id: ObjectId, address: str) -> boo
 
     Returns False if the user no longer signs in by it.
     """
-    if not await store.confirm(ctx, subject_id, address):
+    where = {"subjectId": subject_id, "address": address}
+    if await store.identities.update(ctx, where, {"$set": {"isConfirmed": True}}) is None:
         return False
     await ctx.publish(EmailConfirmed(subject_id))
     return True

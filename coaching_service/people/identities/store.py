@@ -134,25 +134,6 @@ async def find_by_company_and_subject(
     return identity  # type: ignore[no-any-return]  # the driver's documents are untyped
 
 
-async def set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> bool:
-    """Set the password of a coach or client of the company; returns whether there is an identity."""
-    change = {"$set": {"passwordHash": password_hash, "passwordChangedAt": now()}}
-    return await identities.update(ctx, {"subjectId": subject_id}, change) is not None
-
-
-async def confirm_and_set_password(ctx: Context, subject_id: ObjectId, password_hash: str) -> StoredIdentity | None:
-    """Set a password and mark the e-mail address as confirmed; returns the identity, or None."""
-    fields = {"passwordHash": password_hash, "passwordChangedAt": now(), "isConfirmed": True}
-    change = {"$set": fields}
-    return await identities.update(ctx, {"subjectId": subject_id}, change)
-
-
-async def confirm(ctx: Context, subject_id: ObjectId, address: str) -> bool:
-    """Mark an e-mail address as confirmed; returns False if the coach or client no longer signs in by it."""
-    where = {"subjectId": subject_id, "address": address}
-    return await identities.update(ctx, where, {"$set": {"isConfirmed": True}}) is not None
-
-
 async def set_email(ctx: Context, subject_id: ObjectId, email: str) -> None:
     """Change an identity's e-mail address, which is not confirmed then.
 
@@ -170,7 +151,7 @@ async def delete(ctx: Context, subject_id: ObjectId) -> None:
     """Delete the identity, claim and resets of a coach or client of the company."""
     await identities.delete_many(ctx, {"subjectId": subject_id})
     await claims.delete_many(ctx, {"subjectId": subject_id})
-    await delete_resets(ctx, subject_id)
+    await resets.delete_many(ctx, {"subjectId": subject_id})
 
 
 async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
@@ -187,16 +168,6 @@ async def delete_unconfirmed(ctx: Context, email: str) -> StoredIdentity | None:
 # --- claims ----------------------------------------------------------------------------------------------------------
 
 
-async def create_claim(ctx: Context, subject_id: ObjectId, kind: SubjectKind, email: str) -> None:
-    """Store a claim to an e-mail address."""
-    await claims.insert(ctx, {"address": normalize_email(email), "kind": kind, "subjectId": subject_id})
-
-
-async def find_claim(ctx: Context, subject_id: ObjectId) -> IdentityClaim | None:
-    """Return the claim of a coach of the company, or None."""
-    return await claims.find_one(ctx, {"subjectId": subject_id})
-
-
 async def list_claims(services: Services, email: str) -> list[IdentityClaim]:
     """Return the claims to an e-mail address in all companies."""
     where = {"address": {"$in": spellings_of(email)}}
@@ -204,17 +175,7 @@ async def list_claims(services: Services, email: str) -> list[IdentityClaim]:
     return stored
 
 
-async def delete_claim(ctx: Context, subject_id: ObjectId) -> IdentityClaim | None:
-    """Delete the claim of a coach of the company and return it, or None."""
-    return await claims.delete(ctx, {"subjectId": subject_id})
-
-
 # --- password resets -------------------------------------------------------------------------------------------------
-
-
-async def create_reset(ctx: Context, subject_id: ObjectId, kind: SubjectKind, token_hash: str) -> None:
-    """Store a single-use right to set a password."""
-    await resets.insert(ctx, {"subjectId": subject_id, "kind": kind, "tokenHash": token_hash})
 
 
 async def find_reset(services: Services, token_hash: str) -> PasswordReset | None:
@@ -222,15 +183,3 @@ async def find_reset(services: Services, token_hash: str) -> PasswordReset | Non
     where = {"tokenHash": token_hash, "createdAt": {"$gt": now() - RESET_LIFETIME}}
     reset: Any = await resets.across_companies(services).find_one(where)
     return reset  # type: ignore[no-any-return]  # the driver's documents are untyped
-
-
-async def use_reset(ctx: Context, subject_id: ObjectId, token_hash: str) -> bool:
-    """Delete a password reset and all others of the same subject; returns whether it existed."""
-    reset = await resets.delete(ctx, {"subjectId": subject_id, "tokenHash": token_hash})
-    await delete_resets(ctx, subject_id)
-    return reset is not None
-
-
-async def delete_resets(ctx: Context, subject_id: ObjectId) -> None:
-    """Delete the password resets of a coach or client of the company."""
-    await resets.delete_many(ctx, {"subjectId": subject_id})

@@ -18,8 +18,8 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, TooManyRequests
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.people.identities import addresses
-from coaching_service.people.invitations import store
 from coaching_service.people.invitations.models import Recipient
+from coaching_service.people.invitations.store import recipients
 
 FIRST_WEEK_PER_DAY, PER_WEEK = 200, 5
 SPACING, WEEK = timedelta(minutes=10), timedelta(days=7)
@@ -35,18 +35,19 @@ async def reserve(ctx: Context, emails: Sequence[str]) -> list[timedelta | None]
     """
     hashes = [_hash(ctx.services, email) for email in emails]
     known = await _find_known(ctx, emails)
-    at, sent, delays = now(), dict[str, tuple[list[datetime], datetime]](), list[timedelta | None]()
+    at, sent, delays = now(), dict[str, list[datetime]](), list[timedelta | None]()
     for each in hashes:
-        times, recipient = sent[each][0] if each in sent else None, known.get(each)
+        times, recipient = sent.get(each), known.get(each)
         if times is None:
             times = [] if recipient is None else [time for time in recipient["sentAt"] if time > at - WEEK]
         next_time = max([at, *(time + SPACING for time in times)])
         is_refused = len(times) >= PER_WEEK or (recipient is not None and "declinedAt" in recipient)
         delays.append(None if is_refused else next_time - at)
         if not is_refused:
-            sent[each] = ([*times, next_time], next_time + WEEK)
+            sent[each] = [*times, next_time]
     await _count(ctx, len(delays) - delays.count(None))
-    await store.set_sent(ctx, sent)
+    stored = [{"addressHash": each, "sentAt": times, "expiresAt": times[-1] + WEEK} for each, times in sent.items()]
+    await recipients.upsert_many(ctx, ("addressHash",), stored)
     return delays
 
 
@@ -75,7 +76,7 @@ async def _find_known(ctx: Context, emails: Sequence[str]) -> dict[str, Recipien
     for email in emails:
         newest, *older = vault.keyed_hashes(addresses.account_key(email))
         current |= dict.fromkeys((newest, *older), newest)
-    stored = await store.find_many(ctx, list(current))
+    stored = await recipients.find(ctx, {"addressHash": {"$in": list(current)}})
     # A person who declined under an older key has declined; else what is stored under the newest key is complete.
     stored.sort(key=lambda each: ("declinedAt" in each, each["addressHash"] == current[each["addressHash"]]))
     return {current[each["addressHash"]]: each for each in stored}
@@ -123,7 +124,8 @@ def get_decline_token(services: Services, token: str) -> tuple[ObjectId, str] | 
 @transactional
 async def decline(ctx: Context, address_hash: str) -> None:
     """Stop further invitations of the caller's company to a person."""
-    await store.set_declined(ctx, address_hash, now())
+    declined = {"declinedAt": now(), "sentAt": [], "expiresAt": None}
+    await recipients.upsert(ctx, {"addressHash": address_hash}, declined)
 
 
 def _declined(company_id: ObjectId, address_hash: str) -> str:

@@ -13,6 +13,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
@@ -171,7 +172,8 @@ async def refresh(ctx: Context, token: str) -> SessionTokens:
         raise rejected
     access, renewed = new_token(), f"{family}.{new_token()}"
     if not await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
-        if (ended := await store.find_family(ctx.services, family_hash)) is not None:
+        ended = await store.sessions.across_companies(ctx.services).find_one({"familyHash": family_hash})
+        if ended is not None:
             await _end(ctx, SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"]))
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
         raise rejected
@@ -201,7 +203,8 @@ async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
 @transactional
 async def _end(ctx: Context, which: SessionsEnded) -> int:
     """End sessions with what depends on them; returns how many there were."""
-    number = await store.delete(ctx, which)
+    sessions = store.sessions.across_companies(ctx.services)
+    number = (await sessions.delete_many(which.filter("_id"), session=ctx.session)).deleted_count
     await ctx.publish(which)
     return number
 
@@ -216,8 +219,14 @@ async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None
     await _end(ctx, SessionsEnded(event.company_id, event.subject_id))
 
 
-hold_session = store.hold
-count_open = store.count_open
+async def hold_session(ctx: Context, session_id: ObjectId) -> bool:
+    """Return whether a session exists; until the caller's transaction ends, it cannot be ended."""
+    return await store.sessions.set_derived(ctx, {"_id": session_id}, {"$inc": {"version": 1}}) == 1
+
+
+async def count_open(ctx: Context, subject_id: ObjectId) -> int:
+    """Return the number of sessions of a coach or client of the company that have not ended."""
+    return await store.sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
 
 
 # --- authentication --------------------------------------------------------------------------------------------------

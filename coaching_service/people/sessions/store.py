@@ -5,19 +5,16 @@ Each session is a family of refresh tokens; only the latest is valid.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
-from coaching_service.core.ids import ObjectId
-from coaching_service.people.sessions.events import SessionsEnded
-from coaching_service.people.sessions.models import NewSession, Session, SessionUse, SessionWithSubject
+from coaching_service.people.sessions.models import NewSession, Session, SessionWithSubject
 
 ACCESS_LIFETIME = timedelta(hours=1)
 FAMILY_LIFETIME = timedelta(days=30)
@@ -114,45 +111,3 @@ async def rotate(
     }
     where = _valid_refresh(family_hash, refresh_hash)
     return (await sessions.across_companies(services).update_one(where, change)).modified_count == 1
-
-
-async def extend(services: Services, access_hash: str, until: datetime) -> None:
-    """Set the end of a session's only access token."""
-    where = {"access.hash": access_hash}
-    with outcome.incidental():
-        await sessions.across_companies(services).update_one(where, {"$set": {"access.0.until": until}})
-
-
-async def extend_rolling(services: Services, access_hash: str, used_at: datetime, until: datetime) -> None:
-    """Set the end of a session and of its only access token, and when it was used last."""
-    change = {"$set": {"access.0.until": until, "expiresAt": until, "lastUsedAt": used_at}}
-    with outcome.incidental():
-        await sessions.across_companies(services).update_one({"access.hash": access_hash}, change)
-
-
-async def list_of_application(ctx: Context, subject_id: ObjectId, application: str, at: datetime) -> list[SessionUse]:
-    """Return the sessions of a coach or client in one application that are valid at `at`, without their tokens."""
-    where = {"subjectId": subject_id, "application": application, "expiresAt": {"$gt": at}}
-    return await sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))
-
-
-async def count_open(ctx: Context, subject_id: ObjectId) -> int:
-    """Return the number of sessions of a coach or client of the company that have not ended."""
-    return await sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
-
-
-async def hold(ctx: Context, session_id: ObjectId) -> bool:
-    """Return whether a session exists; until the caller's transaction ends, it cannot be ended."""
-    return await sessions.set_derived(ctx, {"_id": session_id}, {"$inc": {"version": 1}}) == 1
-
-
-async def find_family(services: Services, family_hash: str) -> Session | None:
-    """Return the session of a family of refresh tokens, or None."""
-    session: Any = await sessions.across_companies(services).find_one({"familyHash": family_hash})
-    return session  # type: ignore[no-any-return]  # the driver's documents are untyped
-
-
-async def delete(ctx: Context, ended: SessionsEnded) -> int:
-    """Delete sessions of a coach or client of any company; returns how many there were."""
-    result = await sessions.across_companies(ctx.services).delete_many(ended.filter("_id"), session=ctx.session)
-    return result.deleted_count

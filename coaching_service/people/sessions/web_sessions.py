@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database import outcome
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
@@ -96,17 +97,19 @@ async def find_principal(services: Services, token: str, *, extends: bool = True
 async def _extend(services: Services, access_hash: str, session: Session) -> None:
     at, until = now(), session["access"][0]["until"]
     if session["kind"] == "customer":
-        if at + CUSTOMER_LIFETIME - until > _CUSTOMER_EXTENDED_AFTER:
-            await store.extend_rolling(services, access_hash, at, at + CUSTOMER_LIFETIME)
-        return
-    extended = min(at + COACH_IDLE_LIFETIME, session["expiresAt"])
-    if extended - until > _COACH_EXTENDED_AFTER:
-        await store.extend(services, access_hash, extended)
+        extended, extended_after = at + CUSTOMER_LIFETIME, _CUSTOMER_EXTENDED_AFTER
+        change = {"access.0.until": extended, "expiresAt": extended, "lastUsedAt": at}
+    else:
+        extended, extended_after = min(at + COACH_IDLE_LIFETIME, session["expiresAt"]), _COACH_EXTENDED_AFTER
+        change = {"access.0.until": extended}
+    if extended - until > extended_after:
+        with outcome.incidental():
+            await store.sessions.across_companies(services).update_one({"access.hash": access_hash}, {"$set": change})
 
 
 async def list_own(ctx: Context) -> list[OwnSession]:
     """Return the web sessions of the caller, the last used first; `isCurrent`: it sends this request."""
-    stored = await store.list_of_application(ctx, ctx.caller.id, _APPLICATION, now())
+    stored = await _list_open(ctx, ctx.caller.id)
     sessions: list[OwnSession] = [
         {
             "_id": session["_id"],
@@ -125,8 +128,13 @@ async def find_last_use(ctx: Context, customer_id: ObjectId) -> datetime | None:
 
     Access to the client is not checked.
     """
-    stored = await store.list_of_application(ctx, customer_id, _APPLICATION, now())
+    stored = await _list_open(ctx, customer_id)
     return max((_last_used(session) for session in stored), default=None)
+
+
+async def _list_open(ctx: Context, subject_id: ObjectId) -> list[SessionUse]:
+    where = {"subjectId": subject_id, "application": _APPLICATION, "expiresAt": {"$gt": now()}}
+    return await store.sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))
 
 
 def _last_used(session: Session | SessionUse) -> datetime:

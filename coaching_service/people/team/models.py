@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.fields import Change, Default, Description, Part, Private
+from coaching_service.core.fields import Change, Default, Description, Private
 from coaching_service.core.validation import Email, Text, Version
 from coaching_service.people.account.models import Account
 from coaching_service.people.notification_settings.models import SomeSettings
@@ -59,9 +59,6 @@ class CoachWithCompany(Coach):
     """A coach with the company's document."""
 
     company: Account
-
-
-CoachSettings: TypeAlias = Part[Coach, Literal["_id", "notifications"]]
 
 
 class NewEmployee(CoachName, CoachRights):

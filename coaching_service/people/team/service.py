@@ -8,6 +8,7 @@ from dataclasses import replace
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal, Via
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
@@ -24,6 +25,9 @@ from coaching_service.people.notification_settings.models import NotificationSet
 from coaching_service.people.team import store
 from coaching_service.people.team.events import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.team.models import Coach, CustomersScope, EmployeeChange
+from coaching_service.people.team.store import coaches
+
+_ALL: Filter = {"role": {"$in": ["OWNER", "EMPLOYEE"]}}
 
 # --- the owner and the company ---------------------------------------------------------------------------------------
 
@@ -75,7 +79,7 @@ async def create_company(
 async def _insert_company(ctx: Context, email: str, password_hash: str | None) -> None:
     owner = ctx.caller
     await account.create(ctx)
-    await store.create(
+    await coaches.insert(
         ctx,
         {
             "_id": owner.id,
@@ -109,7 +113,7 @@ def to_principal(coach: Coach, company: Company, via: Via, credential_id: Object
 
 async def get_principal(services: Services, coach_id: ObjectId) -> Principal | None:
     """Return a coach as a principal; None if there is no such coach. Raises CompanySuspended."""
-    coach = await store.find_with_company(services, coach_id)
+    coach = await store.find_with_company(services, {"_id": coach_id})
     return None if coach is None else to_principal(coach, account.to_company(coach["company"]), "session", coach_id)
 
 
@@ -118,7 +122,7 @@ async def get_owner(services: Services, company_id: ObjectId) -> Principal:
 
     Raises NotFound if the company is deleted.
     """
-    owner = await store.find_owner_with_company(services, company_id)
+    owner = await store.find_with_company(services, {"companyId": company_id, "role": "OWNER"})
     if owner is None:
         raise NotFound("company")
     company = account.to_company(owner["company"], even_suspended=True)
@@ -127,7 +131,8 @@ async def get_owner(services: Services, company_id: ObjectId) -> Principal:
 
 async def list_owners(services: Services, company_ids: Sequence[ObjectId]) -> dict[ObjectId, Coach]:
     """Return the owner of each of these companies, for the operator."""
-    return {owner["companyId"]: owner for owner in await store.list_owners(services, company_ids)}
+    where = {"companyId": {"$in": list(company_ids)}, "role": "OWNER"}
+    return {owner["companyId"]: owner async for owner in coaches.across_companies(services).find(where)}
 
 
 async def load_principal(ctx: Context, coach_id: ObjectId) -> Principal:
@@ -140,20 +145,22 @@ async def load_principal(ctx: Context, coach_id: ObjectId) -> Principal:
 
 async def get_notifications(ctx: Context, coach_id: ObjectId) -> NotificationSettings:
     """Return which notifications a coach wants, how and when."""
-    return notification_settings.complete(await store.find_notifications(ctx, coach_id))
+    coach = await coaches.find_one(ctx, {"_id": coach_id}, ("notifications",))
+    return notification_settings.complete(None if coach is None else coach.get("notifications"))
 
 
 async def list_notifications(ctx: Context) -> dict[ObjectId, NotificationSettings]:
     """Return which notifications each coach of the company wants, how and when."""
-    coaches = await store.list_notifications(ctx)
-    return {coach["_id"]: notification_settings.complete(coach.get("notifications")) for coach in coaches}
+    found = await coaches.find(ctx, _ALL, fields=("notifications",))
+    return {coach["_id"]: notification_settings.complete(coach.get("notifications")) for coach in found}
 
 
 @transactional
 async def set_notifications(ctx: Context, change: Mapping[str, object]) -> None:
     """Change which notifications the caller, a coach, wants. Raises NotFound if the coach has been removed."""
     settings = notification_settings.merge(await get_notifications(ctx, ctx.caller.id), change)
-    if not await store.set_notifications(ctx, ctx.caller.id, settings):
+    change = {"$set": {"notifications": settings}}
+    if not await coaches.set_derived(ctx, {"_id": ctx.caller.id}, change, may_be_stale=True):
         raise NotFound("coach")
     await ctx.publish(CoachNotificationsChanged(ctx.caller.id))
 
@@ -163,22 +170,30 @@ async def set_notifications(ctx: Context, change: Mapping[str, object]) -> None:
 
 async def require_coach(ctx: Context, coach_id: ObjectId) -> Coach:
     """Return a coach of the company. Raises NotFound if there is no such coach."""
-    if (coach := await store.find_one(ctx, coach_id)) is None:
+    if (coach := await coaches.find_one(ctx, {"_id": coach_id})) is None:
         raise NotFound("coach")
     return coach
 
 
-list_coaches = store.list_all
+async def list_coaches(ctx: Context) -> list[Coach]:
+    """Return every coach of the company: the owner, then employees by date of creation."""
+    return await coaches.find(ctx, _ALL, sort=("-role", "createdAt"))
 
 
-list_employees = store.list_employees
+async def list_employees(ctx: Context) -> list[Coach]:
+    """Return the employees by date of creation."""
+    return await coaches.find(ctx, {"role": "EMPLOYEE"}, sort=("createdAt",))
 
 
 async def get_employee(ctx: Context, employee_id: ObjectId) -> Coach:
     """Return an employee. Raises NotFound if there is no such employee."""
-    if (employee := await store.find_employee(ctx, employee_id)) is None:
+    if (employee := await coaches.find_one(ctx, _employee(employee_id))) is None:
         raise NotFound("employee")
     return employee
+
+
+def _employee(employee_id: ObjectId) -> Filter:
+    return {"_id": employee_id, "role": "EMPLOYEE"}
 
 
 @transactional
@@ -195,7 +210,7 @@ async def create_employee(
     In a sandbox the employee cannot sign in. Raises Conflict if the e-mail address is already used to sign in, or the
     person wants no more invitations; TooManyRequests if the company has sent too many.
     """
-    employee = await store.create(
+    employee = await coaches.insert(
         ctx,
         {
             "name": name,
@@ -264,7 +279,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, change: EmployeeC
     address is already used to sign in or the employee has changed since `change["version"]`.
     """
     fields = {name: value for name, value in change.items() if name != "version"}
-    employee = await store.update_employee(ctx, employee_id, fields, change.get("version"))
+    employee = await coaches.rewrite(ctx, _employee(employee_id), lambda _: fields, version=change.get("version"))
     if employee is None:
         raise NotFound("employee")
     if (email := change.get("email")) is not None:
@@ -282,7 +297,7 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
 
     Raises NotFound if there is no such employee.
     """
-    if not await store.delete_employee(ctx, employee_id):
+    if await coaches.delete(ctx, _employee(employee_id)) is None:
         raise NotFound("employee")
     await identities.remove(ctx, employee_id)
     await ctx.publish(CoachRemoved(employee_id))
