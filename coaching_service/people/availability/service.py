@@ -17,6 +17,7 @@ from coaching_service.people.availability import store
 from coaching_service.people.availability.absences import Absences, includes
 from coaching_service.people.availability.events import AvailabilityChanged
 from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
+from coaching_service.people.availability.store import periods
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 
@@ -29,8 +30,9 @@ async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availab
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    _, periods = await gather_reads(ctx, customers.get_visible(ctx, customer_id), store.find_all(ctx, customer_id))
-    return cast("list[Availability]", periods)
+    found = periods.find(ctx, {"customerId": customer_id}, sort=("from",))
+    _, listed = await gather_reads(ctx, customers.get_visible(ctx, customer_id), found)
+    return cast("list[Availability]", listed)
 
 
 # --- for other features ----------------------------------------------------------------------------------------------
@@ -43,11 +45,11 @@ async def get_periods(
 
     One query for any number of clients; access is not checked.
     """
-    periods: dict[ObjectId, list[Availability]] = {customer_id: [] for customer_id in customer_ids}
-    if periods:
-        for period in await store.find_between(ctx, list(periods), first, last):
-            periods[period["customerId"]].append(period)
-    return periods
+    found: dict[ObjectId, list[Availability]] = {customer_id: [] for customer_id in customer_ids}
+    if found:
+        for period in await store.find_between(ctx, list(found), first, last):
+            found[period["customerId"]].append(period)
+    return found
 
 
 async def get_absences(
@@ -57,8 +59,8 @@ async def get_absences(
 
     One query for any number of clients; access is not checked.
     """
-    periods = await get_periods(ctx, customer_ids, first, last)
-    return {customer_id: Absences(of_client) for customer_id, of_client in periods.items()}
+    found = await get_periods(ctx, customer_ids, first, last)
+    return {customer_id: Absences(of_client) for customer_id, of_client in found.items()}
 
 
 async def is_available(ctx: Context, customer_id: ObjectId, day: date) -> bool:
@@ -120,7 +122,8 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> A
     await activity_dates.lock_active(ctx, customer_id)
     store.require_order(new["from"], new["until"])
     await _require_free(ctx, customer_id, new["from"], new["until"])
-    period = await store.create(ctx, customer_id, new, by_client=not ctx.caller.is_coach)
+    author = None if ctx.caller.is_coach else "client"
+    period = await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": author})
     await ctx.publish(AvailabilityChanged(customer_id, None, period))
     return period
 
@@ -192,7 +195,8 @@ def has_ended(absence: Availability, last: str) -> bool:
 async def _set_fields(
     ctx: Context, before: Availability, fields: Mapping[str, object], version: int | None = None
 ) -> Availability:
-    after = await store.set_fields(ctx, before["customerId"], before["_id"], fields, version)
+    where = {"customerId": before["customerId"], "_id": before["_id"]}
+    after = await periods.rewrite(ctx, where, lambda _: fields, version=version)
     if after is None:
         raise NotFound("availability")
     await ctx.publish(AvailabilityChanged(before["customerId"], before, after))
@@ -204,13 +208,13 @@ async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> No
     """Delete a period of a client. Raises NotFound and Forbidden as `update`."""
     await activity_dates.lock_active(ctx, customer_id)
     before = await _get_own(ctx, customer_id, period_id)
-    await store.delete(ctx, customer_id, period_id)
+    await periods.delete(ctx, {"customerId": customer_id, "_id": period_id})
     await ctx.publish(AvailabilityChanged(customer_id, before, None))
 
 
 async def _get_own(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability:
     """Return a period that the caller may change. Raises NotFound, Forbidden."""
-    period = await store.find_one(ctx, customer_id, period_id)
+    period = await periods.find_one(ctx, {"customerId": customer_id, "_id": period_id})
     if period is None:
         raise NotFound("availability")
     if not ctx.caller.is_coach and period["createdBy"] != "client":

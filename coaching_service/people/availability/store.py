@@ -15,7 +15,7 @@ from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability.absences import LIMITED
-from coaching_service.people.availability.models import Availability, NewAvailability, StoredAvailability
+from coaching_service.people.availability.models import Availability, StoredAvailability
 
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "availability.created",
@@ -64,16 +64,6 @@ def _not_before(day: str) -> Filter:
     return {"$or": [{"until": None}, {"until": {"$gte": day}}]}
 
 
-async def find_all(ctx: Context, customer_id: ObjectId) -> list[Availability]:
-    """Return the periods of a client, in order."""
-    return await periods.find(ctx, {"customerId": customer_id}, sort=("from",))
-
-
-async def find_one(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability | None:
-    """Return a period of a client, or None."""
-    return await periods.find_one(ctx, {"customerId": customer_id, "_id": period_id})
-
-
 async def find_between(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str | None
 ) -> list[Availability]:
@@ -95,23 +85,3 @@ async def find_last_absence(ctx: Context, customer_id: ObjectId, before: str) ->
     where: Filter = {"customerId": customer_id, "from": {"$lt": before}, "kind": {"$ne": LIMITED}}
     last = await periods.find(ctx, where, sort=("-from",), limit=1, hint=_BY_START, including=("isResumed",))
     return cast("StoredAvailability", last[0]) if last else None
-
-
-async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability, *, by_client: bool) -> Availability:
-    """Store a new period."""
-    return await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": "client" if by_client else None})
-
-
-async def set_fields(
-    ctx: Context, customer_id: ObjectId, period_id: ObjectId, fields: Mapping[str, object], version: int | None = None
-) -> Availability | None:
-    """Set fields of a period, and return it; None if the client has no such period.
-
-    Raises Conflict if the period is no longer at `version`.
-    """
-    return await periods.rewrite(ctx, {"customerId": customer_id, "_id": period_id}, lambda _: fields, version=version)
-
-
-async def delete(ctx: Context, customer_id: ObjectId, period_id: ObjectId) -> Availability | None:
-    """Delete a period; returns it, or None if the client has no such period."""
-    return await periods.delete(ctx, {"customerId": customer_id, "_id": period_id})

@@ -101,7 +101,8 @@ async def _store(
     }
     job = {"_id": job_id, "kind": kind, "total": len(ids), "coachId": ctx.caller.id, "batchId": batch_of(claim)}
     undoes = {} if change_id is None else {"changeId": change_id}
-    await store.create(ctx, {**job, **undoes, "work": work})
+    new = {"status": "queued", "done": 0, "result": None, "errors": []}
+    await store.jobs.claim(ctx, {**job, **undoes, **new, "work": work})
     await queue.enqueue(ctx, kind_of_step(kind), {"jobId": job_id})
 
 
@@ -113,7 +114,7 @@ def kind_of_step(kind: BulkJobKind) -> str:
 async def get(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
     """Return a job that the caller, or as the owner another coach, has requested. Raises NotFound and Forbidden."""
     own = {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
-    if (job := await store.find_one(ctx, {"_id": job_id, **own})) is None:
+    if (job := await store.jobs.find_one(ctx, {"_id": job_id, **own})) is None:
         raise NotFound("job")
     require_readable(ctx)
     return job
@@ -257,4 +258,5 @@ async def _end(
         result = {"requested": job["total"], **result, **reported}
     else:
         result = {"changeId": job["batchId"] if work["ok"] else None, **result}
-    await store.end(ctx, job, {"status": status, "result": result, "errors": list(errors), "work.ids": b""})
+    last = {"status": status, "result": result, "errors": list(errors), "work.ids": b""}
+    await store.jobs.update(ctx, store.unchanged(job), {"$set": last}, fields=("_id",))

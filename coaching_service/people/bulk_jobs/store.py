@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
@@ -16,7 +15,6 @@ from coaching_service.people.bulk_jobs.models import UNFINISHED, Outcome, Stored
 
 RETENTION = timedelta(days=30)
 _WITH_WORK = ("kind", "status", "done", "total", "coachId", "batchId", "work")
-_UNFINISHED = {"$in": list(UNFINISHED)}
 
 jobs = Documents[StoredBulkJob](
     "bulkJobs",
@@ -29,16 +27,6 @@ jobs = Documents[StoredBulkJob](
     expire=("createdAt", int(RETENTION.total_seconds())),
     transfer=NotExported("work in progress"),
 )
-
-
-async def create(ctx: Context, job: Mapping[str, Any]) -> None:
-    """Store a new job. Raises AlreadyClaimed if there is one with its identifier."""
-    await jobs.claim(ctx, {**job, "status": "queued", "done": 0, "result": None, "errors": []})
-
-
-async def find_one(ctx: Context, where: Mapping[str, Any]) -> StoredBulkJob | None:
-    """Return the job of `where`, or None."""
-    return await jobs.find_one(ctx, dict(where))
 
 
 async def find_with_work(ctx: Context, job_id: ObjectId) -> StoredBulkJob | None:
@@ -69,11 +57,9 @@ async def advance(ctx: Context, job: StoredBulkJob, count: int, outcome: Outcome
         "$inc": {"done": count, "work.ok": outcome.ok},
         "$push": {name: {"$each": list(entries)} for name, entries in lists.items()},
     }
-    where = {"_id": job["_id"], "done": job["done"], "status": _UNFINISHED}
-    return await jobs.update(ctx, where, change, fields=_WITH_WORK)
+    return await jobs.update(ctx, unchanged(job), change, fields=_WITH_WORK)
 
 
-async def end(ctx: Context, job: StoredBulkJob, fields: Mapping[str, Any]) -> None:
-    """Set the last fields of a job that has not ended."""
-    where = {"_id": job["_id"], "done": job["done"], "status": _UNFINISHED}
-    await jobs.update(ctx, where, {"$set": dict(fields)}, fields=("_id",))
+def unchanged(job: StoredBulkJob) -> Filter:
+    """Return the filter of a job that has not ended or advanced since it was read."""
+    return {"_id": job["_id"], "done": job["done"], "status": {"$in": list(UNFINISHED)}}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
@@ -17,23 +18,27 @@ import structlog
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unavailable
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
 from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.metrics import read_backlog
+from coaching_service.people.customers import service as customers
+from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings import service as notification_settings
+from coaching_service.people.notification_settings.models import NotificationSettings
 from coaching_service.people.notifications import _times, store
-from coaching_service.people.notifications._recipients import Addressee, find_addressee
 from coaching_service.people.notifications.models import (
     Later,
     Message,
     Notification,
     PushMessage,
     PushQueue,
+    Recipient,
     Sources,
 )
 from coaching_service.people.team import service as team
@@ -45,7 +50,20 @@ _POLL_SECONDS = 1.0
 _AT_ONCE = 4
 _SUSPENDED_PAUSE = timedelta(minutes=5)
 _MAX_COUNT = 10_000
+_FIELDS = (*customers.SCOPE_FIELDS, "name", "email", "timezone", "notifications", "customerRoleData.isArchived")
+_CLIENT_SETTINGS, _COACH_SETTINGS = "/train/settings/notifications", "/app/settings/notifications"
 log = structlog.get_logger("coaching_service.notifications")
+
+
+@dataclass(frozen=True)
+class _Addressee:
+    """A recipient with what sending needs; `settings_path` is the page with the settings."""
+
+    name: str
+    email: str | None
+    timezone: str
+    settings: NotificationSettings
+    settings_path: str
 
 
 def sending(
@@ -98,12 +116,13 @@ async def send_next(services: Services, sources: Sources, push: PushQueue) -> bo
 
 @transactional
 async def _send(ctx: Context, claimed: Notification, sources: Sources, push: PushQueue) -> None:
-    notification = await store.find_claimed(ctx, claimed)
+    still_claimed = {"_id": claimed["_id"], "sendAt": claimed["sendAt"]}
+    notification = await store.notifications.find_one(ctx, still_claimed)
     if notification is None:
         return
-    addressee = await find_addressee(ctx, notification["recipient"])
+    addressee = await _find_addressee(ctx, notification["recipient"])
     if addressee is None or not (channels := _find_channels(notification, addressee)):
-        await store.set_dropped(ctx, notification)
+        await _end(ctx, notification, {"outcome": "dropped"})
         return
     kind, at = notification["kind"], now()
     moment = _times.find_time(
@@ -116,18 +135,52 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
     if isinstance(message, Later):
         await store.postpone(ctx, notification, message.at, due_at=message.at)
     elif message is None or not await _queue(ctx, notification, addressee, channels, message, push):
-        await store.set_dropped(ctx, notification)
+        await _end(ctx, notification, {"outcome": "dropped"})
     else:
         if message.event is not None:
             event = LoggedEvent("reminder.sent", notification["customerId"], {"kind": kind, **message.event})
             ctx.changes.events.append(event)
-        await store.set_sent(ctx, notification, at)
+        await _end(ctx, notification, {"outcome": "sent", "sentAt": at})
+
+
+async def _end(ctx: Context, notification: Notification, fields: Document) -> None:
+    change = {"$set": {"sendAt": None, **fields}}
+    await store.notifications.set_derived(ctx, {"_id": notification["_id"]}, change)
+
+
+async def _find_addressee(ctx: Context, recipient: Recipient) -> _Addressee | None:
+    """Return who receives a notification; None for an archived client, and for who has been deleted."""
+    try:
+        if recipient["type"] == "coach":
+            return await _find_coach(ctx, recipient["_id"])
+        return await _find_client(ctx, recipient["_id"])
+    except NotFound:
+        return None
+
+
+async def _find_coach(ctx: Context, coach_id: ObjectId) -> _Addressee:
+    coach, settings = await team.require_coach(ctx, coach_id), await team.get_notifications(ctx, coach_id)
+    return _Addressee(coach["name"], coach["email"], ctx.caller.company.timezone, settings, _COACH_SETTINGS)
+
+
+async def _find_client(ctx: Context, customer_id: ObjectId) -> _Addressee | None:
+    customer = await customers.get_visible(ctx, customer_id, _FIELDS)
+    if customer["customerRoleData"]["isArchived"]:
+        return None
+    return _Addressee(
+        customer["name"],
+        # The address by which the client signs in.
+        await identities.get_email(ctx, customer_id) or customer["email"],
+        customer["timezone"] or ctx.caller.company.timezone,
+        customers.get_notifications(customer),
+        _CLIENT_SETTINGS,
+    )
 
 
 async def _queue(
     ctx: Context,
     notification: Notification,
-    addressee: Addressee,
+    addressee: _Addressee,
     channels: Sequence[str],
     message: Message,
     push: PushQueue,
@@ -142,13 +195,13 @@ async def _queue(
     return number
 
 
-def _find_channels(notification: Notification, addressee: Addressee) -> list[str]:
+def _find_channels(notification: Notification, addressee: _Addressee) -> list[str]:
     wanted = notification_settings.find_channels(addressee.settings, notification["kind"])
     return [channel for channel in wanted if channel in notification["channels"]]
 
 
 async def _queue_mail(
-    ctx: Context, notification: Notification, addressee: Addressee, address: str, message: Message
+    ctx: Context, notification: Notification, addressee: _Addressee, address: str, message: Message
 ) -> None:
     body: MailBody = {
         "company": ctx.caller.company.name,
@@ -163,7 +216,7 @@ async def _queue_mail(
     await mail.enqueue_mail(ctx, NewMail(address, message.subject, body, notification["customerId"]))
 
 
-def _push_message(notification: Notification, addressee: Addressee, message: Message) -> PushMessage:
+def _push_message(notification: Notification, addressee: _Addressee, message: Message) -> PushMessage:
     shows_details = addressee.settings["showDetails"] and message.details is not None
     return PushMessage(
         recipient=notification["recipient"],

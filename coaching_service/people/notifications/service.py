@@ -29,4 +29,5 @@ async def correct(ctx: Context, due: Sequence[DueNotification]) -> None:
 @transactional
 async def withdraw(ctx: Context, keys: Sequence[str]) -> None:
     """Do not send the notifications with these keys that have not been sent yet."""
-    await store.drop_pending(ctx, keys)
+    where = {"key": {"$in": list(keys)}, "outcome": None}
+    await store.notifications.set_derived(ctx, where, {"$set": {"sendAt": None, "outcome": "dropped"}})

@@ -77,12 +77,6 @@ def _upsert(due: DueNotification) -> list[Document]:
     return [{"$replaceWith": {"$switch": {"branches": branches, "default": "$$ROOT"}}}]
 
 
-async def drop_pending(ctx: Context, keys: Sequence[str]) -> None:
-    """Drop the notifications with these keys that have not been sent."""
-    where = {"key": {"$in": list(keys)}, "outcome": None}
-    await notifications.set_derived(ctx, where, {"$set": {"sendAt": None, "outcome": "dropped"}})
-
-
 async def claim(services: Services, at: datetime, lease: timedelta) -> Notification | None:
     """Claim one of the notifications of any company that have been due longest at `at`, for the time of the lease."""
     collection = notifications.across_companies(services)
@@ -101,23 +95,6 @@ async def claim(services: Services, at: datetime, lease: timedelta) -> Notificat
             notification: Notification = claimed
             return notification
     return None
-
-
-async def find_claimed(ctx: Context, claimed: Notification) -> Notification | None:
-    """Return a notification that this process has claimed, None if its lease is over."""
-    return await notifications.find_one(ctx, {"_id": claimed["_id"], "sendAt": claimed["sendAt"]})
-
-
-async def set_sent(ctx: Context, claimed: Notification, at: datetime) -> None:
-    """Store that a notification has been sent."""
-    change = {"$set": {"sendAt": None, "outcome": "sent", "sentAt": at}}
-    await notifications.set_derived(ctx, {"_id": claimed["_id"]}, change)
-
-
-async def set_dropped(ctx: Context, claimed: Notification) -> None:
-    """Store that a notification is not sent."""
-    change = {"$set": {"sendAt": None, "outcome": "dropped"}}
-    await notifications.set_derived(ctx, {"_id": claimed["_id"]}, change)
 
 
 async def postpone(ctx: Context, claimed: Notification, until: datetime, *, due_at: datetime | None = None) -> None:
