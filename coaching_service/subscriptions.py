@@ -22,7 +22,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.events import AvailabilityChanged
-from coaching_service.people.changes.import_events import ImportUndoRequested
+from coaching_service.people.changes.undo import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import subscribers as customers
 from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted, GroupsChanged

@@ -34,7 +34,7 @@ from coaching_service.integrations.history_import.models import (
 )
 from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.changes.import_events import ImportUndoRequested
+from coaching_service.people.changes.undo import ImportUndoRequested
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.blocks import imported

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict
+from collections.abc import Mapping
+from typing import Annotated, Any, NotRequired, TypedDict, get_args
 
+from marshmallow import Schema, fields
+
+from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description, Optional
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
+from coaching_service.core.pagination import CursorPosition, PagePosition, part_schema
+from coaching_service.core.schemas_by_type import Variant
+from coaching_service.core.validation import Choice, Date
+from coaching_service.people.activity.models import ActivityEvent, ActivityType, CompanyEvent
 from coaching_service.people.activity.record_types import RecordType
 from coaching_service.people.changes.event_data import (
     LoggedItem,
@@ -116,3 +123,45 @@ class ProgramEventData(ProgramNotificationData):
     programName: Annotated[str, Description("The name of the program.")]
     startDate: Annotated[str, Date(), Description("The date of its first day.")]
     blocks: int
+
+
+_DATA: Mapping[ActivityType, type] = {
+    "workout_completed": WorkoutEventData,
+    "item_logged": ItemEventData,
+    "form_submitted": FormEventData,
+    "metric_recorded": MetricEventData,
+    "photo_added": PhotoEventData,
+    "plan_uploaded": PlanEventData,
+    "personal_record": RecordEventData,
+    "note_added": NoteEventData,
+    "program_assigned": ProgramEventData,
+    "workout_moved": MovedWorkoutEventData,
+    "workout_added": WorkoutEventData,
+}
+_EVENT = output_of(ActivityEvent)
+_COMPANY_EVENT = output_of(CompanyEvent, first=("customer", "actor"))
+
+
+def _event(event_type: ActivityType, base: type[Schema], name: str) -> type[Schema]:
+    """Return the schema of an event of one type, such as `WorkoutCompletedEvent`."""
+    attributes = {
+        "__doc__": f"An event of the type `{event_type}`.",
+        "type": Choice(event_type),
+        "data": fields.Nested(output_of(_DATA[event_type])),
+    }
+    return type("".join(word.capitalize() for word in event_type.split("_")) + name, (base,), attributes)
+
+
+def _events(base: type[Schema], name: str) -> fields.Field[list[Any]]:
+    return fields.List(Variant({each: _event(each, base, name) for each in get_args(ActivityType)}))
+
+
+ActivityEventPage = part_schema(
+    "ActivityEventPage", PagePosition, _events(_EVENT, "Event"), "A page of the activity feed."
+)
+CompanyEventList = part_schema(
+    "CompanyEventList",
+    CursorPosition,
+    _events(_COMPANY_EVENT, "CompanyEvent"),
+    "A part of the activity feed of all clients.",
+)

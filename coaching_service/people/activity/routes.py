@@ -11,7 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection, PartOfList
 from coaching_service.core.pagination import AfterCursor, CursorPage, Page
 from coaching_service.people.activity import models, service
-from coaching_service.people.activity.schemas import ActivityEventPage, CompanyEventList
+from coaching_service.people.activity.feed_data import ActivityEventPage, CompanyEventList
 
 routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
 company_routes = Routes("/coach/activity-feed", tag="Activity")

@@ -10,7 +10,8 @@ from coaching_service.core.errors import Conflict, CursorExpired, NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.changes import event_schemas, events, models, service, undo
+from coaching_service.people.changes import events, models, service, undo
+from coaching_service.people.changes.event_data import EventList
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
 routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
@@ -65,7 +66,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
     "/events",
     access=coach(CUSTOMERS.VIEW),
     query=models.EventQuery,
-    returns=event_schemas.EventList,
+    returns=EventList,
     errors=(CursorExpired,),
     request_class="held",
 )

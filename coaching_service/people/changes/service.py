@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
@@ -167,14 +167,15 @@ async def list_visible(ctx: Context, change_id: ObjectId) -> list[StoredChange]:
 
 def describe_undo(changes: Sequence[StoredChange]) -> str:
     """Return what undoing changes does in words, such as `removed 3 workouts, restored 1 client`."""
-    counts = Counter(
-        (reference["kind"], reference["action"]) for change in changes for reference in _references(change)
-    )
-    parts = [
-        f"{_REVERSED[action]} {count} {name_kind(kind, count)}"
-        for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1]))
-    ]
-    return ", ".join(parts)
+    references = [reference for change in changes for reference in _references(change)]
+    return ", ".join(f"{_REVERSED[action]} {counted}" for action, counted in _count(references))
+
+
+def _count(references: Iterable[DocumentReference]) -> Iterator[tuple[Action, str]]:
+    """Yield each action with a number of documents of one kind, such as `3 workouts`."""
+    counts = Counter((each["kind"], each["action"]) for each in references)
+    for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):
+        yield action, f"{count} {name_kind(kind, count)}"
 
 
 def _summary(ctx: Context, change: StoredChange) -> ChangeSummary:
@@ -222,7 +223,8 @@ def _references(change: StoredChange) -> list[DocumentReference]:
 
 def _describe_change(change: StoredChange) -> str:
     """Return what a change did: first the sessions that it imported or removed, which are not among its documents."""
-    described = (_describe_history(change), _describe(_references(change)))
+    documents = ", ".join(f"{counted} {action}" for action, counted in _count(_references(change)))
+    described = (_describe_history(change), documents)
     return ", ".join(filter(None, described)) or _describe_proposal(change) or _describe_attention(change)
 
 
@@ -237,15 +239,6 @@ def _describe_history(change: StoredChange) -> str:
             source = f"{event['source']}, " if "source" in event else ""
             return f"{sessions} {verb} ({source}{data['from']} to {data['to']})"
     return ""
-
-
-def _describe(documents: Sequence[DocumentReference]) -> str:
-    """Return a sentence such as `3 workouts created, 1 client changed`."""
-    counts = Counter((document["kind"], document["action"]) for document in documents)
-    parts = []
-    for (kind, action), count in sorted(counts.items(), key=lambda each: _ACTIONS.index(each[0][1])):
-        parts.append(f"{count} {name_kind(kind, count)} {action}")
-    return ", ".join(parts)
 
 
 def _describe_proposal(change: StoredChange) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from coaching_service.core.auth.access import coach
@@ -16,14 +17,16 @@ from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.changes import _undo_jobs, service
-from coaching_service.people.changes._complete_undo import undo_completely
+from coaching_service.people.bulk_jobs.models import StoredBulkJob
+from coaching_service.people.changes import service
 from coaching_service.people.changes.models import UndoFailure
-from coaching_service.people.changes.undo import begin_undo_of_import, find_import
+from coaching_service.people.changes.undo import begin_job, begin_undo_of_import, find_import, undo_completely
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
 _MAX_CLIENTS = 5
+_CALL_AGAIN = "Call undo again with the same changeId to see its progress."
+_WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.1
 
 
 class Undo(Arguments):
@@ -37,7 +40,17 @@ async def _wait(ctx: Context, change_id: ObjectId) -> None:
     if not await history.list_batch(ctx, change_id):
         await service.find_visible(ctx, change_id)
     else:
-        await _undo_jobs.wait_for_end(ctx, change_id)
+        await _wait_for_end(ctx, change_id)
+
+
+async def _wait_for_end(ctx: Context, change_id: ObjectId) -> None:
+    """Wait up to two seconds until the job that undoes a batch, if there is one, has ended."""
+    deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        job = await bulk_jobs.find_last_undo(ctx, change_id)
+        if job is None or not bulk_jobs.is_unfinished(job):
+            return
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 @tools.tool(
@@ -60,7 +73,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
         return Written(line, {"jobId": job_id}, leads_back=True)
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
-        return await _undo_jobs.begin_or_describe(ctx, change_id, changes, about)
+        return await _begin_or_describe(ctx, change_id, changes, about)
     failed = await undo_completely(ctx, change_id, changes)
     documents = list(ctx.changes.documents.values())
     clients = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))
@@ -119,3 +132,38 @@ def _list_days(documents: Sequence[DocumentChange]) -> tuple[set[str], set[str]]
         if workout.action != "deleted" and isinstance(after, str):
             days[1].add(after)
     return days
+
+
+async def _begin_or_describe(
+    ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange], described: str
+) -> Written:
+    """Begin a job that undoes the complete batch `changes`, or return how far the current job is.
+
+    `described` is what undoing them does. Raises what begin_job raises, and Forbidden.
+    """
+    job = await bulk_jobs.find_last_undo(ctx, change_id)
+    if job is not None:
+        bulk_jobs.require_readable(ctx)
+    if job is not None and job["status"] == "done":
+        return Written(_describe_result(job), _identifiers(job["_id"], job["batchId"]))
+    if job is not None and bulk_jobs.is_unfinished(job):
+        bulk_jobs.require_visible(ctx, job)
+        line = f"A job is undoing this: {job['done']:,} of {job['total']:,} changes are processed. {_CALL_AGAIN}"
+        return Written(line, _identifiers(job["_id"], job["batchId"]))
+    accepted = await begin_job(ctx, change_id)
+    return Written(
+        f"Began a job that undoes {len(changes):,} changes: {described}. {_CALL_AGAIN}",
+        _identifiers(accepted.job_id, ctx.change_ids[-1]),
+        find_reasons(clients=len({change["customerId"] for change in changes})),
+        details={"progressUrl": f"{ctx.services.base_url}/app/jobs/{accepted.job_id}"},
+    )
+
+
+def _describe_result(job: StoredBulkJob) -> str:
+    result = job["result"] or {}
+    left = f"; {len(result['failed']):,} could not be, because of later changes" if result["failed"] else ""
+    return f"A job has undone this: {result['ok']:,} records are as they were before{left}."
+
+
+def _identifiers(job_id: ObjectId, batch_id: ObjectId) -> dict[str, ObjectId]:
+    return {"changeId": batch_id, "jobId": job_id}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from coaching_service.core import idempotency
 from coaching_service.core.accepted import Accepted
@@ -15,12 +15,13 @@ from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.lists import typed_line
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.people.changes import service
-from coaching_service.people.changes.import_events import ImportUndoRequested
 from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, limit_change, load_visibility
 from coaching_service.people.customers import service as customers
@@ -28,8 +29,17 @@ from coaching_service.people.customers import service as customers
 # What a log writes together with the workout, and other operations alone, with their area.
 _LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
 
+_LONGEST_NAME = 120
 _AT_ONCE = 100  # changes between two reports of a job's progress
 _RECORDS = 100  # clients and documents of one transaction, unless one change has more
+
+
+@dataclass(frozen=True)
+class ImportUndoRequested(DomainEvent):
+    """An import is to be undone, by a job with this identifier."""
+
+    import_id: ObjectId
+    job_id: ObjectId
 
 
 async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult:
@@ -46,6 +56,49 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None = N
             raise NotFound("change")
         return await _undo_single(ctx, change, claim)
     return await _undo_batch(ctx, batch, claim)
+
+
+async def undo_completely(
+    ctx: Context, change_id: ObjectId, changes: Sequence[StoredChange]
+) -> dict[ObjectId, UndoFailure]:
+    """Undo a change, or the batch `changes`; returns why some of it stays, such as messages that were read, by change.
+
+    Raises Conflict that names the first document that has been changed since, or says why all stays or that it has been
+    undone already, and what undo_change raises.
+    """
+    with_documents = [change for change in changes if change["documents"]]
+    if undone := [change for change in with_documents if change["undoneBy"] is not None]:
+        about = "This change" if len(undone) == len(with_documents) else "Part of this change"
+        raise Conflict(f"{about} has been undone already", code="VERSION_CONFLICT")
+    try:
+        result = await undo_change(ctx, change_id)
+    except undo.DocumentsMoved as error:
+        raise await _name_conflict(ctx, changes, error.details["documents"][0]["_id"]) from None
+    failed = {each["documentId"]: each for each in result["failed"]}
+    for failure in failed.values():
+        if failure["code"] != "NOT_UNDOABLE":
+            raise await _name_conflict(ctx, changes, failure["documentId"])
+    if failed and not result["ok"]:
+        raise Conflict(next(iter(failed.values()))["message"], code="NOT_UNDOABLE")
+    documents = [(change["_id"], document["_id"]) for change in changes for document in change["documents"]]
+    return {change: failed[document] for change, document in documents if document in failed}
+
+
+async def _name_conflict(ctx: Context, changes: Sequence[StoredChange], document_id: ObjectId) -> Conflict:
+    """Return the error for a document that has been changed since: its kind, and its name and date if known."""
+    names = []
+    for change in changes:
+        if all(document["_id"] != document_id for document in change["documents"]):
+            continue
+        for document in (await service.get_change(ctx, change["_id"]))["documents"]:
+            values = document["after"] or document["before"] or {}
+            if document["_id"] == document_id:
+                known = [typed_line(str(values[name]), _LONGEST_NAME) for name in ("name", "title") if values.get(name)]
+                day = [f"of {values['date']}"] if isinstance(values.get("date"), str) else []
+                names.append(" ".join([service.name_kind(document["kind"]), *known, *day, f"[{document_id}]"]))
+    about = names[0] if names else f"record [{document_id}]"
+    message = f"This cannot be undone any more: the {about} has been changed again since"
+    return Conflict(message, code="VERSION_CONFLICT")
 
 
 async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | None = None) -> UndoResult | Accepted:
