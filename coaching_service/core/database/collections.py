@@ -248,7 +248,7 @@ class ReadableCollection(Generic[D]):
     async def list_ids_after(
         self, ctx: Context, last: ObjectId | None, limit: int, where: Filter | None = None
     ) -> list[ObjectId]:
-        """Return the next identifiers after `last`, ascending, of a collection with an index of them; only of `where`."""
+        """Return the next identifiers of `where` after `last`, ascending, by an index of identifiers."""
         remaining = (where or {}) | ({} if last is None else {"_id": {"$gt": last}})
         hint = self.index_name("_id")
         documents: list[Any] = await self.find(ctx, remaining, sort=("_id",), limit=limit, fields=("_id",), hint=hint)
