@@ -227,8 +227,7 @@ async def test_secrets_are_encrypted_with_a_new_master_key(
     assert [each async for each in service.rotate_master_key(both)] == [True]
     assert {each async for each in keys.rotate_master_key(both)} == {False}
     assert [each async for each in service.rotate_master_key(both)] == [False]
-    stored = await coach.ctx.db["pushSubscriptions"].find_one({})
-    assert stored is not None
+    stored: Any = await coach.ctx.db["pushSubscriptions"].find_one({})
     assert service.open_target(only_new.vault, stored)["endpoint"] == device.endpoint
     for feature in (keys, service):
         assert [each async for each in feature.iterate_unreadable(only_new)] == []
