@@ -260,27 +260,24 @@ TEMPLATES: tuple[tuple[str, str, tuple[str, ...], str], ...] = (
     ("Rainy day", "conditioning", ("home",), "Conditioning"),
 )
 
+
+def _question(label: str, kind: str, *options: str, required: bool = True) -> dict[str, Any]:
+    return {"label": label, "type": kind, "options": list(options), "required": required}
+
+
 CHECK_IN = "Weekly check-in"
 FORMS: tuple[dict[str, Any], ...] = (
     {
         "name": CHECK_IN,
         "questions": [
-            {"label": "How did you sleep?", "type": "rating", "options": [], "required": True},
-            {"label": "What went well?", "type": "text", "options": [], "required": False},
-            {
-                "label": "Where does it hurt?",
-                "type": "multi",
-                "options": ["Nowhere", "Knee", "Back"],
-                "required": False,
-            },
+            _question("How did you sleep?", "rating"),
+            _question("What went well?", "text", required=False),
+            _question("Where does it hurt?", "multi", "Nowhere", "Knee", "Back", required=False),
         ],
     },
     {
         "name": "Welcome",
-        "questions": [
-            {"label": "What is your goal?", "type": "text", "options": [], "required": True},
-            {"label": "Days a week you can train", "type": "number", "options": [], "required": True},
-        ],
+        "questions": [_question("What is your goal?", "text"), _question("Days a week you can train", "number")],
     },
 )
 
