@@ -29,11 +29,7 @@ def comparison_with(hint: Any) -> Comparison:
     if hint in _TYPES:
         accepted, name = _TYPES[hint]
         return _plain(accepted, name)
-    return _anything
-
-
-def _anything(_: Any, __: str) -> Iterator[str]:
-    return iter(())
+    return lambda _, __: iter(())
 
 
 def _plain(accepted: tuple[type, ...], name: str) -> Comparison:

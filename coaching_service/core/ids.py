@@ -8,8 +8,9 @@ from typing import Annotated, TypeAlias
 
 from bson import ObjectId
 
-__all__ = ["NameOrId", "ObjectId", "parse_id", "stable_id"]
+__all__ = ["IDENTIFIER_PATTERN", "NameOrId", "ObjectId", "parse_id", "stable_id"]
 
+IDENTIFIER_PATTERN = "^[0-9a-fA-F]{24}$"
 _HEX24 = re.compile(r"[0-9a-fA-F]{24}", re.ASCII)
 
 

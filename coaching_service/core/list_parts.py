@@ -203,7 +203,7 @@ class ListPart:
 
     def _write_cursor(self, values: Sequence[object]) -> str:
         """Return the cursor with these values: identifiers, times, texts, numbers and null."""
-        payload = _to_base64(orjson.dumps([_to_json(value) for value in values]))
+        payload = base64.urlsafe_b64encode(orjson.dumps([_to_json(value) for value in values])).rstrip(b"=").decode()
         return f"{payload}.{self._vault.sign(self._signed_text(payload))}"
 
     def _read_cursor(self, cursor: str) -> list[Any]:
@@ -211,7 +211,8 @@ class ListPart:
         if not self._vault.verify_signature(self._signed_text(payload), signature):
             message = "must be the nextCursor of this list with the same filters"
             raise InvalidFields([{"field": "after", "code": "INVALID_CURSOR", "message": message}], f"after {message}")
-        return [_from_json(value) for value in orjson.loads(_from_base64(payload))]
+        raw = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+        return [_from_json(value) for value in orjson.loads(raw)]
 
     def _signed_text(self, payload: str) -> str:
         return f"{self._binding}:{payload}"
@@ -251,11 +252,3 @@ def _from_json(value: Any) -> object:
     if not isinstance(value, dict):
         return value
     return ObjectId(value[_IDENTIFIER]) if _IDENTIFIER in value else datetime.fromisoformat(value[_TIME])
-
-
-def _to_base64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
-def _from_base64(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))

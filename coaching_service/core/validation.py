@@ -15,7 +15,7 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId, parse_id
 from coaching_service.core.text import DIRECTION_CONTROLS
 from coaching_service.core.validation_messages import (
     EMPTY,
@@ -228,7 +228,7 @@ class Identifier(fields.String):
     default_error_messages = {"invalid": Message("must be an identifier of 24 hexadecimal characters", "INVALID_ID")}
 
     def __init__(self, **options: Any) -> None:
-        metadata = {"pattern": "^[0-9a-fA-F]{24}$", "example": "66f0c0ffee0000000000abcd"}
+        metadata = {"pattern": IDENTIFIER_PATTERN, "example": "66f0c0ffee0000000000abcd"}
         super().__init__(metadata=metadata | options.pop("metadata", {}), **options)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> ObjectId:  # type: ignore[override]  # a string on the wire, an ObjectId in the service

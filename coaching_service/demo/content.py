@@ -165,11 +165,8 @@ class Lift:
 
 
 LEG_EXERCISES = {
-    "Barbell Back Squat",
-    "Romanian Deadlift",
-    "Dumbbell Walking Lunge",
-    "Goblet Squat",
-    "Barbell Deadlift",
+    *map(exercise_id, ("Barbell Back Squat", "Romanian Deadlift", "Dumbbell Walking Lunge", "Goblet Squat")),
+    exercise_id("Barbell Deadlift"),
 }
 
 LIFTS: dict[str, tuple[Lift, ...]] = {

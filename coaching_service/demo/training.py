@@ -92,16 +92,12 @@ def _log_item(
         return None
     if item["type"] == "TASK":
         return {"isCompleted": True, "comment": None}
-    if client.character == "injured" and week >= _INJURED_SINCE and _is_for_legs(item):
+    if client.character == "injured" and week >= _INJURED_SINCE and item.get("exerciseId") in content.LEG_EXERCISES:
         if week < _EASING_SINCE:
             return None
         return {"isCompleted": True, "comment": "Light, no pain", "customerSets": _sets(client, item, 0.5, randomizer)}
     sets = _sets(client, item, _load_factor(client, week), randomizer)
     return {"isCompleted": all(entry["isCompleted"] for entry in sets), "comment": None, "customerSets": sets}
-
-
-def _is_for_legs(item: dict[str, Any]) -> bool:
-    return item.get("exerciseId") in {content.exercise_id(name) for name in content.LEG_EXERCISES}
 
 
 def _load_factor(client: Client, week: int) -> float:

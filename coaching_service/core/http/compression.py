@@ -11,7 +11,7 @@ import asyncio
 import gzip
 import io
 import secrets
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from aiohttp import hdrs, web
 
@@ -39,15 +39,11 @@ async def compress(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.add(hdrs.VARY, hdrs.ACCEPT_ENCODING)
     if not accepts_gzip(request):
         return
-    encode = _compress_page if is_page else _compress_json
+    encode = _compress_page if is_page else partial(gzip.compress, compresslevel=_LEVEL, mtime=0)
     response.body = await asyncio.to_thread(encode, body) if len(body) > _MAX_BYTES_AT_ONCE else encode(body)
     response.headers[hdrs.CONTENT_ENCODING] = "gzip"
     if (etag := response.headers.get(hdrs.ETAG, "")).startswith('"'):
         response.headers[hdrs.ETAG] = f"W/{etag}"
-
-
-def _compress_json(body: bytes) -> bytes:
-    return gzip.compress(body, _LEVEL, mtime=0)
 
 
 def _compress_page(body: bytes) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from coaching_service import __version__
 from coaching_service.core import errors
@@ -28,6 +28,7 @@ from coaching_service.core.http.openapi_schemas import (
     variant_attributes,
 )
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
+from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.media import sendable_types
 from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 
@@ -89,7 +90,7 @@ _ACCEPTED = {
             "schema": {
                 "type": "object",
                 "required": ["jobId"],
-                "properties": {"jobId": {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}},
+                "properties": {"jobId": {"type": "string", "pattern": IDENTIFIER_PATTERN}},
             },
             "example": {"jobId": "66f0c0ffee0000000000abcd"},
         }
@@ -235,7 +236,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
 
 
 def _parameters(route: Route) -> list[Any]:
-    identifier = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
+    patterns = {name: field.metadata["pattern"] for name, field in route.path_fields.items()}
     descriptions = {**DESCRIPTIONS, **route.path_descriptions}
     parameters: list[Any] = [
         {
@@ -243,7 +244,7 @@ def _parameters(route: Route) -> list[Any]:
             "name": name,
             "required": True,
             "description": descriptions[name],
-            "schema": _path_schema(route.path_fields[name]) if name in route.path_fields else identifier,
+            "schema": {"type": "string", "pattern": patterns.get(name, IDENTIFIER_PATTERN)},
         }
         for name, _ in route.path_parameters
     ]
@@ -257,10 +258,6 @@ def _parameters(route: Route) -> list[Any]:
     if _NOT_MODIFIED in route.other_responses:
         parameters.append("IfNoneMatch")
     return parameters
-
-
-def _path_schema(field: fields.Field[Any]) -> dict[str, Any]:
-    return {"type": "string", "pattern": field.metadata["pattern"]}
 
 
 def _success(route: Route) -> dict[str, Any]:

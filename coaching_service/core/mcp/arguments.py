@@ -13,13 +13,14 @@ from apispec import APISpec
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 
+from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.mcp.results import without_marks
 from coaching_service.core.pagination import Page, T, page_document, skip_of
 from coaching_service.core.validation import Date, Identifier, Input, Integer
 from coaching_service.core.validation_messages import UNKNOWN_FIELD, body_messages, invalid
 
 DEFAULT_PAGE, MAX_TOOL_PAGE = 20, 100
-IDENTIFIER_PATTERN, IDENTIFIER_LENGTH = "^[0-9a-fA-F]{24}$", 24
+IDENTIFIER_LENGTH = 24
 # The metadata of an argument that is accepted and not listed: the shape that older versions had.
 UNLISTED = {"unlisted": True}
 # The metadata of an argument that is listed as required, although an unlisted one may take its place.

@@ -7,7 +7,7 @@ from datetime import datetime
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
-from coaching_service.core.fields import Declaration, declarations_of
+from coaching_service.core.fields import declarations_of
 from coaching_service.core.ids import ObjectId
 
 _TYPES = {str: "string", ObjectId: "string", datetime: "string", int: "integer", float: "number", bool: "boolean"}
@@ -19,7 +19,7 @@ def output_schema(model: Any, *, with_entries: bool = False) -> dict[str, Any]:
     Only the fields of the result itself are said to be required, and those of entries of lists are named only
     `with_entries`: it saves tokens.
     """
-    required = [each.name for each in declarations_of(model).values() if _is_required(each)]
+    required = [each.name for each in declarations_of(model).values() if each.is_required and not each.is_nullable]
     schema = _describe_object(model, with_entries=with_entries)
     return {**schema, **({"required": required} if required else {})}
 
@@ -29,10 +29,6 @@ def _describe_object(model: Any, *, with_entries: bool) -> dict[str, Any]:
         each.name: _describe(each.hint, with_entries=with_entries) for each in declarations_of(model).values()
     }
     return {"type": "object", "properties": properties}
-
-
-def _is_required(field: Declaration) -> bool:
-    return field.is_required and not field.is_nullable
 
 
 def _describe(hint: Any, *, with_entries: bool) -> dict[str, Any]:
