@@ -76,7 +76,7 @@ NOT_CACHED = {
     "increment",
     "upsert_not_durable",
 }
-READS = {"aggregate", "count", "find", "find_and_add", "find_one", "find_whole"}
+READS = {"aggregate", "count", "find", "find_and_add", "find_one", "find_whole", "list_ids_after"}
 
 
 def test_every_write_is_covered() -> None:
