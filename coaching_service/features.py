@@ -36,7 +36,7 @@ from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
-from coaching_service.lifecycle.consistency import document_shapes, file_checks, references, sign_ins
+from coaching_service.lifecycle.consistency import document_checks, file_checks
 from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
@@ -352,9 +352,7 @@ STANDING_JOBS = {
 # What `coaching-service doctor` checks, in this order.
 CHECKS: tuple[Check, ...] = (
     *indexes.CHECKS,
-    *document_shapes.CHECKS,
-    *references.CHECKS,
-    *sign_ins.CHECKS,
+    *document_checks.CHECKS,
     *account_checks.CHECKS,
     *file_checks.CHECKS,
     *file_totals.CHECKS,

@@ -1,0 +1,198 @@
+"""Checks of stored documents: their fields, what they refer to, and the identities of coaches and clients."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
+from typing import Any, is_typeddict
+
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import Document, Documents, declared_collections
+from coaching_service.core.database.portable import Portable, values_at
+from coaching_service.core.database.transactions import reading_snapshot
+from coaching_service.core.document_comparison import comparison_with
+from coaching_service.core.ids import ObjectId
+from coaching_service.lifecycle.consistency._batches import find_erasing, iterate_batches, list_wrong
+
+_COMPANIES = "companies"
+_ADVICE = "Restore the documents from a backup, or correct them by hand: the service stores no such documents"
+_SIGN_INS = ("identities", "identityClaims", "passwordResets")
+_FIELDS = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
+_USERS = {"coach": "coaches", "customer": "customers"}
+
+
+# --- fields ----------------------------------------------------------------------------------------------------------
+
+
+async def find_misshapen(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find documents that lack a declared field, or have one with a value of another type or that is not valid."""
+    for name, collection in declared_collections().items():
+        if not is_typeddict(collection.model):
+            continue
+        occurrences: dict[str, Occurrences] = {}
+        async for batch in iterate_batches(services, name):
+            for document in batch:
+                for problem in set(_problems(collection, document)):
+                    occurrences.setdefault(problem, Occurrences()).add(document["_id"])
+            count_read(len(batch))
+        for problem, occurrence in sorted(occurrences.items()):
+            yield occurrence.finding(f"Documents of {name} whose {problem}", _ADVICE)
+
+
+def _problems(collection: Documents[Document], document: Document) -> Iterator[str]:
+    """Yield what is wrong with a document; the declared checks are of values of the right type."""
+    wrong = list(comparison_with(collection.model)(document, ""))
+    yield from wrong
+    if not wrong and isinstance(collection.transfer, Portable):
+        for errors in collection.transfer.find_invalid(document):
+            yield from (f"{each['field']} {each['message']}" for each in errors)
+
+
+# --- references ------------------------------------------------------------------------------------------------------
+
+
+async def find_broken(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find documents that refer to a document that does not exist, or is of another company.
+
+    The references are those that collections declare for their export.
+    """
+    for name, collection in declared_collections().items():
+        transfer = collection.transfer
+        targets = {**transfer.references, **transfer.optional_references} if isinstance(transfer, Portable) else {}
+        if not targets:
+            continue
+        occurrences = {path: Occurrences() for path in targets}
+        fields: Document = {"companyId": 1, **dict.fromkeys(targets, 1)}
+        if collection.client_field:
+            fields[collection.client_field] = 1
+        async for batch in iterate_batches(services, name, fields):
+            for path, target in targets.items():
+                for identifier in await list_wrong(services, name, batch, partial(_broken, path, target)):
+                    occurrences[path].add(identifier)
+            count_read(len(batch))
+        for path, broken in occurrences.items():
+            problem = f"Documents of {name} whose {path} is not in {targets[path]}"
+            advice = f"Restore the documents of {targets[path]} from a backup, or delete or correct {name}"
+            yield broken.finding(problem, advice)
+
+
+async def _broken(
+    path: str, target: str, services: Services, documents: Sequence[Document], session: Any
+) -> list[Document]:
+    names = path.split(".")
+    values = {each["_id"]: {value for value in values_at(each, names) if value is not None} for each in documents}
+    wanted = list(set[ObjectId]().union(*values.values()))
+    cursor = services.collection(target).find({"_id": {"$in": wanted}}, {"companyId": 1}, session=session)
+    # Documents of a shared library have no company.
+    companies = {each["_id"]: each["companyId"] async for each in cursor}
+
+    def is_broken(document: Document) -> bool:
+        own = (None, document["companyId"])
+        return any(value not in companies or companies[value] not in own for value in values[document["_id"]])
+
+    return [document for document in documents if is_broken(document)]
+
+
+async def find_without_company(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find documents of companies that do not exist."""
+    for name, collection in declared_collections().items():
+        if collection.by_company is None or name == _COMPANIES:
+            continue
+        stages: list[Document] = [
+            {"$match": {"companyId": {"$ne": None}}},
+            {"$group": {"_id": "$companyId", "count": {"$sum": 1}}},
+            {"$lookup": {"from": _COMPANIES, "localField": "_id", "foreignField": "_id", "as": "company"}},
+            {"$match": {"company": []}},
+        ]
+        occurrences = Occurrences()
+        cursor = services.collection(name).aggregate(stages, hint=collection.by_company, allowDiskUse=True)
+        suspects = {each["_id"]: each["count"] async for each in cursor}
+        if suspects:
+            async with reading_snapshot(services) as session:
+                where = {"_id": {"$in": list(suspects)}}
+                existing = services.collection(_COMPANIES).find(where, {"_id": 1}, session=session)
+                gone = suspects.keys() - {company["_id"] async for company in existing}
+            for company_id in gone - await find_erasing(services):
+                occurrences.add(company_id, suspects[company_id])
+        count_read(1)
+        advice = "Restore the company from a backup, or delete its documents. The example is the company's identifier"
+        yield occurrences.finding(f"Documents of {name} whose company does not exist", advice)
+
+
+# --- identities ------------------------------------------------------------------------------------------------------
+
+
+async def find_without_user(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find identities, claims and resets of coaches and clients that do not exist, or are of another company."""
+    for name in _SIGN_INS:
+        occurrences = Occurrences()
+        async for batch in iterate_batches(services, name, _FIELDS):
+            for identifier in await list_wrong(services, name, batch, _without_user):
+                occurrences.add(identifier)
+            count_read(len(batch))
+        problem = f"Documents of {name} whose coach or client does not exist"
+        advice = "Restore the coach or client from a backup, or delete these documents: the address is in use by them"
+        yield occurrences.finding(problem, advice)
+
+
+async def find_without_identity(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find coaches who have no identity, so that they cannot sign in.
+
+    A confirmed address displaces an unconfirmed one, so only the owner of a company that is confirmed must have one.
+    Clients have none before their first access, and clients of an import had theirs in another company.
+    """
+    owners, employees = Occurrences(), Occurrences()
+    async for batch in iterate_batches(services, "coaches", _FIELDS):
+        missing = set(await list_wrong(services, "coaches", batch, _without_identity))
+        exempt = await _unconfirmed_companies(services, batch) if missing else set()
+        for coach in batch:
+            if coach["_id"] in missing:
+                is_owner = coach.get("role") == "OWNER" and coach["companyId"] not in exempt
+                (owners if is_owner else employees).add(coach["_id"])
+        count_read(len(batch))
+    lost = "Restore the identity from a backup. Without one, set a password with `admin`, or create the company again"
+    again = "Their address was confirmed by another user, or the identity is lost: invite them again"
+    yield owners.finding("Owners who cannot sign in", lost)
+    yield employees.finding("Coaches who cannot sign in", again, is_notice=True)
+
+
+async def _without_user(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    by_kind = defaultdict(list)
+    for document in documents:
+        by_kind[document.get("kind")].append(document["subjectId"])
+    users = set()
+    for kind, identifiers in by_kind.items():
+        if kind in _USERS:
+            where = {"_id": {"$in": identifiers}}
+            cursor = services.collection(_USERS[kind]).find(where, {"companyId": 1}, session=session)
+            users |= {(kind, each["companyId"], each["_id"]) async for each in cursor}
+    return [each for each in documents if (each.get("kind"), each["companyId"], each["subjectId"]) not in users]
+
+
+async def _without_identity(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    where: Document = {"subjectId": {"$in": [document["_id"] for document in documents]}}
+    subjects = set()
+    for name in ("identities", "identityClaims"):
+        cursor = services.collection(name).find(where, {"companyId": 1, "subjectId": 1}, session=session)
+        subjects |= {(each["companyId"], each["subjectId"]) async for each in cursor}
+    missing = [each for each in documents if (each["companyId"], each["_id"]) not in subjects]
+    where = {"_id": {"$in": [each["companyId"] for each in missing]}, "sandboxOf": {"$ne": None}}
+    cursor = services.collection("companies").find(where, {"_id": 1}, session=session)
+    sandboxes = {each["_id"] async for each in cursor} if missing else set()
+    return [each for each in missing if each["companyId"] not in sandboxes]
+
+
+async def _unconfirmed_companies(services: Services, coaches: Sequence[Document]) -> set[ObjectId]:
+    where = {"_id": {"$in": [coach["companyId"] for coach in coaches]}, "holdsMail": True}
+    return {each["_id"] async for each in services.collection("companies").find(where, {"_id": 1})}
+
+
+CHECKS = (
+    Check("documents", "The fields of documents are as declared", find_misshapen),
+    Check("references", "The documents that documents refer to exist", find_broken),
+    Check("companies", "The companies of documents exist", find_without_company),
+    Check("identities", "The coaches and clients of identities exist", find_without_user),
+    Check("sign-ins", "Coaches can sign in", find_without_identity),
+)
