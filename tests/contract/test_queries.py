@@ -36,6 +36,9 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
     db = coach.ctx.db
     await db.command("profile", 0)
     await db["system.profile"].drop()
+    await db.create_collection(
+        "system.profile", capped=True, size=32_000_000
+    )  # 1 MB loses entries, also while it is read
     await db.command("profile", 2)
 
     async def entries() -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from coaching_service.people.team import service as team
 from tests.conftest import NewCompany
 from tests.support.client import CoachClient
 from tests.support.training import Json
-from tests.support.transfer import import_file
+from tests.support.transfer import exported_rows, import_file
 
 Rows = list[dict[str, str]]
 WORDS = ("Ana", "José", "O'Brien", '"Rex"', "=Bo", "van der Berg", "李", "Mara, jr.", "A;B", "x|y", "💪")
@@ -25,12 +25,6 @@ COLUMNS = (
     *("set_index", "set_type", "weight_kg", "reps", "distance_km", "duration_seconds", "rpe", "rir", "is_completed"),
     "duration_minutes",
 )
-
-
-async def exported(coach: CoachClient, kind: str) -> Rows:
-    reply = await coach.get("/coach/export", format="csv", kind=kind)
-    assert reply.status == 200
-    return list(csv.DictReader(io.StringIO(reply.raw.decode("utf-8-sig"))))
 
 
 def to_csv(rows: Rows) -> bytes:
@@ -70,7 +64,7 @@ async def test_clients_out_and_in_again_are_the_same(coach: CoachClient, seed: i
     created = (await coach.post("/coach/customers/batch", batch)).ok()
     ids = [each["_id"] for each in created["results"]]
     (await coach.post("/coach/customers/bulk/archive", {"ids": chance.sample(ids, 10)})).ok()
-    first = await exported(coach, "customers")
+    first = await exported_rows(coach, "customers")
     assert len(first) == 40
     assert {row["status"] for row in first} == {"active", "archived"}
     (await coach.post("/coach/customers/bulk/delete", {"ids": ids})).ok()
@@ -78,7 +72,7 @@ async def test_clients_out_and_in_again_are_the_same(coach: CoachClient, seed: i
     job = await import_file(coach, to_csv(first), name="clients.csv")
 
     assert (job["errors"], job["result"]["imported"]) == ([], 40)
-    assert await exported(coach, "customers") == first
+    assert await exported_rows(coach, "customers") == first
 
 
 def some_set(chance: random.Random) -> list[Any]:
@@ -126,12 +120,12 @@ async def test_loads_that_are_help_stay_help(coach: CoachClient, new_company: Ne
     answers = '{"Ana Ruiz": "create"}'
     job = await import_file(coach, sent, name="workouts.csv", customers=answers)
     assert (job["result"]["imported"], job["errors"]) == (2, [])
-    first = await exported(coach, "workouts")
+    first = await exported_rows(coach, "workouts")
     assert [row["weight_kg"] for row in first] == ["-20", "-15"]
     assert first[0]["exercise_title"] == "Assisted Pull-Up Machine"
     target = await new_company()
     await import_file(target, to_csv(first), name="workouts.csv", customers=answers)
-    assert without_ids(await exported(target, "workouts")) == without_ids(first)
+    assert without_ids(await exported_rows(target, "workouts")) == without_ids(first)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -140,14 +134,14 @@ async def test_workouts_out_and_in_again_are_the_same(coach: CoachClient, new_co
     answers = '{"Ana Ruiz": "create"}'
     job = await import_file(coach, to_csv(sets), name="workouts.csv", customers=answers, format="workouts")
     assert (job["status"], job["result"]["imported"]) == ("done", len(sets)), job["errors"][:3]
-    first = await exported(coach, "workouts")
+    first = await exported_rows(coach, "workouts")
     assert sorted(map(amounts_of, first)) == sorted(map(amounts_of, sets))
     target = await new_company()
 
     again = await import_file(target, to_csv(first), name="workouts.csv", customers=answers)
 
     assert (again["result"]["format"], again["result"]["imported"]) == ("workouts", len(sets)), again["errors"][:3]
-    assert without_ids(await exported(target, "workouts")) == without_ids(first)
+    assert without_ids(await exported_rows(target, "workouts")) == without_ids(first)
     same = await import_file(coach, to_csv(first), name="workouts.csv")
     assert (same["result"]["imported"], {each["code"] for each in same["errors"]}) == (0, {"ALREADY_THERE"})
 
@@ -162,7 +156,7 @@ async def test_sessions_of_all_kinds_of_items_are_known_again(services_with_demo
     )
     before = await import_file(demo, twice.encode(), name="twice.csv")
     assert before["result"]["imported"] == 2
-    first = await exported(demo, "workouts")
+    first = await exported_rows(demo, "workouts")
     assert len({row["superset_id"] for row in first}) > 1
 
     same = await import_file(demo, to_csv(first), name="workouts.csv")
@@ -170,12 +164,12 @@ async def test_sessions_of_all_kinds_of_items_are_known_again(services_with_demo
     left_out = [each for each in same["errors"] if each["code"] not in ("ALREADY_THERE", "NOT_A_SET", "MORE_PROBLEMS")]
     assert (same["status"], left_out) == ("done", [])
     assert (same["result"]["imported"], same["result"]["created"]["sessions"]) == (0, 0)
-    assert await exported(demo, "workouts") == first
+    assert await exported_rows(demo, "workouts") == first
 
 
 async def sets_by_client(coach: CoachClient) -> list[tuple[str, str]]:
     """The client's name and the repetitions of each set, of all clients."""
-    return sorted((row["client_name"], row["reps"]) for row in await exported(coach, "workouts"))
+    return sorted((row["client_name"], row["reps"]) for row in await exported_rows(coach, "workouts"))
 
 
 async def test_clients_of_one_name_stay_apart(coach: CoachClient, new_company: NewCompany) -> None:
@@ -190,7 +184,7 @@ async def test_clients_of_one_name_stay_apart(coach: CoachClient, new_company: N
         )
         answers = json.dumps({name: client["_id"]})
         assert (await import_file(coach, sheet.encode(), name="sets.csv", customers=answers))["errors"] == []
-    first = await exported(coach, "workouts")
+    first = await exported_rows(coach, "workouts")
     sets = await sets_by_client(coach)
     (await coach.patch(f"/coach/customers/{clients[3]['_id']}", {"name": "Bob"})).ok()
 

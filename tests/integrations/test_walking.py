@@ -17,7 +17,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import AfterCursor
 from coaching_service.progress.nutrition_plans import store as plan_store
 from coaching_service.progress.progress_photos import store as photo_store
-from tests.support.client import CoachClient
+from tests.support.client import CoachClient, Reply
 from tests.support.results import train
 from tests.support.training import Json, client_path
 
@@ -191,12 +191,14 @@ LISTS_OF_OPERATIONS = (
 POSITION = ("page", "pagingCounter", "prevPage", "nextPage")
 
 
-async def read_part(coach: CoachClient, walked: WalkedList, size: int, after: str | None = None) -> Json:
+async def get_part(coach: CoachClient, walked: WalkedList, size: int, after: str | None = None, **more: Any) -> Reply:
     names = ("limit", "page") if walked.path.endswith("activity-feed") else ("pageSize", "pageNum")
     cursor = {} if after is None else {"after": after}
-    part: Json = (
-        await coach.get(walked.path, **walked.query, **dict(zip(names, (size, 1), strict=True)), **cursor)
-    ).ok()
+    return await coach.get(walked.path, **walked.query, **dict(zip(names, (size, 1), strict=True)), **cursor, **more)
+
+
+async def read_part(coach: CoachClient, walked: WalkedList, size: int, after: str | None = None, **more: Any) -> Json:
+    part: Json = (await get_part(coach, walked, size, after, **more)).ok()
     return part
 
 
@@ -266,32 +268,30 @@ async def test_a_renamed_entry_hides_and_repeats_no_other(coach: CoachClient) ->
 async def test_entries_are_read_by_their_identifiers(coach: CoachClient, name: str) -> None:
     walked, random = await LISTS[name](coach), Random(1)
     added = [await walked.add(random) for _ in range(4)]
-    names = ("limit", "page") if walked.path.endswith("activity-feed") else ("pageSize", "pageNum")
-    page = dict(zip(names, (50, 1), strict=True))
-    every = (await coach.get(walked.path, **walked.query, **page)).ok()
+    every = await read_part(coach, walked, 50)
     field = "wblockId" if name == "exercise history" else "_id"
     ids = [str((each["exercise"] if name == "done exercises" else each)[field]) for each in every["docs"]]
     asked = [ids[2], ids[0], str(ObjectId())]
 
     for spelled in (asked, [*asked, asked[0]]):
-        part = (await coach.get(walked.path, **walked.query, **page, ids=spelled)).ok()
+        part = await read_part(coach, walked, 50, ids=spelled)
         assert [walked.identify(each) for each in part["docs"]] == [
             walked.identify(each) for each in every["docs"] if each in (every["docs"][0], every["docs"][2])
         ]
         assert part["totalDocs"] == 2
-    first = (await coach.get(walked.path, **walked.query, **{**page, names[0]: 1}, ids=asked)).ok()
-    rest = (await coach.get(walked.path, **walked.query, **page, ids=asked, after=first["nextCursor"])).ok()
+    first = await read_part(coach, walked, 1, ids=asked)
+    rest = await read_part(coach, walked, 50, first["nextCursor"], ids=asked)
     assert sorted(walked.identify(each) for each in first["docs"] + rest["docs"]) == sorted(
         walked.identify(each) for each in part["docs"]
     )
     assert len(added) <= len(every["docs"])
 
-    unknown = (await coach.get(walked.path, **walked.query, **page, ids=[str(ObjectId()) for _ in range(50)])).ok()
+    unknown = await read_part(coach, walked, 50, ids=[str(ObjectId()) for _ in range(50)])
     assert (unknown["docs"], unknown["totalDocs"]) == ([], 0)
     for wrong, code in (([ids[0]] * 51, "TOO_MANY"), (f"{ids[0]},{ids[2]}", "INVALID_ID"), ("", "INVALID_ID")):
-        refused = (await coach.get(walked.path, **walked.query, **page, ids=wrong)).refused(400, "ids")
+        refused = (await get_part(coach, walked, 50, ids=wrong)).refused(400, "ids")
         assert refused["errors"][0]["code"] == code
-    other_ids = await coach.get(walked.path, **walked.query, **page, ids=ids[0], after=first["nextCursor"])
+    other_ids = await get_part(coach, walked, 50, first["nextCursor"], ids=ids[0])
     assert other_ids.refused(400)["errors"][0]["code"] == "INVALID_CURSOR"
 
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 import pytest
 
 from coaching_service.core.csv_rows import neutralise, restore
 from tests.support.client import CoachClient
 from tests.support.training import block_with, circuit_of, exercise_of, log
-
-
-async def rows(coach: CoachClient) -> list[dict[str, str]]:
-    reply = await coach.get("/coach/export", format="csv", kind="workouts")
-    assert reply.status == 200
-    assert reply.headers["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.DictReader(io.StringIO(reply.raw.decode("utf-8-sig"))))
+from tests.support.transfer import exported_rows
 
 
 async def test_one_row_for_each_logged_set(coach: CoachClient) -> None:
@@ -33,7 +24,7 @@ async def test_one_row_for_each_logged_set(coach: CoachClient) -> None:
     circuit = [{"exerciseId": press["_id"], "reps": 10}, {"exerciseId": squat["_id"], "seconds": 30, "meters": 400}]
     (await log(coach, block, block["items"][1], customerSets=circuit)).ok()
 
-    exported = await rows(coach)
+    exported = await exported_rows(coach, "workouts")
 
     assert [row["set_type"] for row in exported] == ["warmup", "normal", "dropset", "normal", "normal"]
     assert [row["set_index"] for row in exported] == ["0", "1", "2", "0", "0"]
@@ -71,7 +62,7 @@ async def test_text_never_becomes_a_formula(coach: CoachClient) -> None:
     block = await block_with(coach, ana, exercise_of(squat), name="-2+3")
     (await log(coach, block, block["items"][0], customerSets=[{"reps": 5}], comment="+1")).ok()
 
-    (row,) = await rows(coach)
+    (row,) = await exported_rows(coach, "workouts")
 
     texts = (row["client_name"], row["exercise_title"], row["title"], row["exercise_notes"])
     assert texts == ('\'=HYPERLINK("https://evil.example")', "'@SUM(1)", "'-2+3", "'+1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import io
 import json
@@ -25,6 +26,13 @@ async def export(coach: CoachClient) -> Entries:
     reply = await coach.get("/coach/export")
     assert reply.status == 200
     return read_zip(reply.raw)
+
+
+async def exported_rows(coach: CoachClient, kind: str) -> list[dict[str, str]]:
+    """The rows of an export as CSV."""
+    reply = await coach.get("/coach/export", format="csv", kind=kind)
+    assert (reply.status, reply.headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    return list(csv.DictReader(io.StringIO(reply.raw.decode("utf-8-sig"))))
 
 
 def read_zip(content: bytes) -> Entries:
