@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 import orjson
 
@@ -52,9 +52,6 @@ _DAMAGED = (
     IndexError,
     OverflowError,
 )
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 class InvalidArchive(Exception):
@@ -253,7 +250,7 @@ def _check_entry(info: zipfile.ZipInfo) -> None:
         raise InvalidArchive("has an entry that is a link, or outside of the archive", info.filename[:_MAX_SHOWN])
 
 
-def _add(entries: dict[K, V], key: K, value: V, name: str) -> None:
+def _add(entries: dict[Any, Any], key: object, value: object, name: str) -> None:
     if key in entries:
         raise InvalidArchive("is in the archive twice", name[:_MAX_SHOWN])
     entries[key] = value

@@ -15,14 +15,14 @@ from coaching_service.core.database import files
 from coaching_service.core.database.conflicts import DocumentExists
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
-from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.portable import Portable, file_holders
+from coaching_service.core.database.files import StoredFile, storing
+from coaching_service.core.database.portable import FileRule, Portable, file_holders
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import DecodingFailed, InvalidFile
 from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.company_export.format import records_entry
 from coaching_service.integrations.company_import._archive_reader import ArchiveReader
-from coaching_service.integrations.company_import._archived_files import check_files, store_files
 from coaching_service.integrations.company_import._dry_run import Accepted
 from coaching_service.integrations.company_import._references import IdMap, ReferenceCheck
 from coaching_service.integrations.history_import.progress import Outcome, Progress
@@ -140,11 +140,11 @@ class RecordImport:
             return
         ctx = self._progress.ctx
         if self._progress.work["isDryRun"]:
-            problems = await check_files(ctx, self._reader, rule, record.document)
+            problems = await _check_files(ctx, self._reader, rule, record.document)
         else:
             client_field = self._collection.client_field
             customer_id: ObjectId | None = record.document[client_field] if client_field else None
-            record.files, problems = await store_files(ctx, self._reader, rule, record.document, customer_id, stack)
+            record.files, problems = await _store_files(ctx, self._reader, rule, record.document, customer_id, stack)
         record.problems += [("fileId", "INVALID_FILE", problem) for problem in problems]
         if "fileId" in self._portable.exported_fields and "fileId" not in record.document:
             record.document = None
@@ -189,3 +189,80 @@ def _parts(records: Sequence[_Record], portable: Portable) -> Iterator[Sequence[
         count += own
     if part:
         yield part
+
+
+# --- files: checked and stored like uploads, before the transaction of their record ----------------------------------
+
+
+async def _store_files(
+    ctx: Context,
+    reader: ArchiveReader,
+    rule: FileRule,
+    document: dict[str, Any],
+    customer_id: ObjectId | None,
+    stack: AsyncExitStack,
+) -> tuple[list[StoredFile], list[str]]:
+    """Store the files of a document, and put their identifiers into it; returns them, and the problems.
+
+    A file that is missing or not accepted is taken out of the document; if the document is about that file, it has no
+    `fileId` afterwards. Files that no record has attached when `stack` is closed are deleted. Raises InvalidArchive.
+    """
+    stored: list[StoredFile] = []
+    problems: list[str] = []
+    limits = ctx.services.upload_limits
+    for holder in list(file_holders(document)):
+        with reader.open_file(holder["fileId"], limits.max_bytes(rule.size_limit)) as archived:
+            if archived is None:
+                problems.append("the file is missing in the archive, or too large")
+                _remove(document, holder)
+                continue
+            storage = storing(
+                ctx,
+                archived[1],
+                name=archived[0],
+                content_types=rule.content_types,
+                customer_id=customer_id,
+                max_pixels=limits.photo_pixels,
+            )
+            try:
+                file = await stack.enter_async_context(storage)
+            except (InvalidFile, DecodingFailed) as error:
+                problems.append(_describe(error))
+                _remove(document, holder)
+                continue
+        stored.append(file)
+        _refer(holder, file)
+    return stored, problems
+
+
+async def _check_files(ctx: Context, reader: ArchiveReader, rule: FileRule, document: dict[str, Any]) -> list[str]:
+    """Return the problems of the files of a document, and store nothing. Raises InvalidArchive."""
+    async with AsyncExitStack() as stack:
+        _, problems = await _store_files(ctx, reader, rule, document, None, stack)
+    return problems
+
+
+def _describe(error: InvalidFile | DecodingFailed) -> str:
+    if isinstance(error, InvalidFile):
+        return f"the file {error.message}"
+    return "the picture could not be decoded: it took too long, or the decoder failed"
+
+
+def _refer(holder: dict[str, Any], file: StoredFile) -> None:
+    known = {"contentType": file.content_type, "size": file.size}
+    holder.update({name: value for name, value in known.items() if name in holder})
+    holder |= {"fileId": file.id, "thumbnailId": file.thumbnail_id}
+
+
+def _remove(document: dict[str, Any], holder: dict[str, Any]) -> None:
+    """Take an object out of the document that contains it."""
+    if holder is document:
+        del document["fileId"]
+        return
+    for name, value in document.items():
+        if value is holder:
+            document[name] = None
+        elif isinstance(value, list):
+            document[name] = [entry for entry in value if entry is not holder]
+        elif isinstance(value, dict):
+            document[name] = {key: entry for key, entry in value.items() if entry is not holder}

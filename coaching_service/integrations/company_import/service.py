@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import IO, Protocol
+from typing import IO, Any, Protocol, cast
 
 from coaching_service.core import audit
 from coaching_service.core.auth.access import check_access
@@ -35,12 +35,13 @@ from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
-from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.history_import.answers import new_work
+from coaching_service.integrations.history_files import rosters
+from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
+from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, read_tables
+from coaching_service.integrations.history_import.answers import new_work, reading_answers
 from coaching_service.integrations.history_import.importing import HistoryImport
-from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
+from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
 from coaching_service.integrations.history_import.progress import HistoryRefused, Progress
-from coaching_service.integrations.history_import.recognition import is_history
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team
@@ -194,7 +195,7 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
         return await ArchiveImport.open(progress, file)
     is_of_clients = work["plan"]["result"]["format"] == "customers" if "plan" in work else None
     if is_of_clients is None:
-        is_of_clients = not await asyncio.to_thread(is_history, file, work.get("answers"))
+        is_of_clients = not await asyncio.to_thread(_is_history, file, work.get("answers"))
     if not is_of_clients:
         return await HistoryImport.open(progress, file)
     if is_limited:
@@ -230,3 +231,46 @@ async def _open_file(ctx: Context, file_id: ObjectId | None) -> AsyncIterator[IO
             await asyncio.to_thread(write_all, file, chunk)
         file.seek(0)
         yield file
+
+
+# --- which kind of table a file is -----------------------------------------------------------------------------------
+
+
+def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
+    """Return whether a table has done sets; otherwise it has clients.
+
+    Raises UnknownFormat for one that has neither, UnreadableTable for a workbook that cannot be opened.
+    """
+    if answers is None or answers["format"] == "customers":
+        return False
+    if answers["format"] is not None:
+        return True
+    source = SetFile(file, reading_answers(answers))
+    try:
+        for _ in source.rows():
+            break
+        if source.missing is not None and "exercise" in source.missing.fields and _has_clients(file, answers):
+            return False
+    except UnknownFormat:
+        if _has_clients(file, answers):
+            return False
+        raise
+    except UnreadableTable:
+        file.seek(0)
+        if file.read(2) == b"PK":  # a workbook that cannot be opened
+            raise
+        return False
+    finally:
+        file.seek(0)
+    return True
+
+
+def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
+    """Return whether any of the headings is one of a table of clients, after the answers about columns."""
+    columns = cast("Any", {each["heading"]: each["field"] for each in answers["columns"]})
+
+    def count(cells: Sequence[Cell]) -> int:
+        return rosters.count_headings(cells, columns)
+
+    file.seek(0)
+    return any(count(table.headings) for table in read_tables(file, count))
