@@ -14,7 +14,7 @@ from coaching_service.integrations.history_import import _reading, _rows, import
 from coaching_service.integrations.history_import._reading import FileContent, read_content
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
-from tests.integrations.test_damaged_workbooks import damaged
+from tests.integrations.test_strange_tables import damaged
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
 from tests.support.service_process import until

@@ -1,4 +1,4 @@
-"""Rows of training history that an assistant has read from a picture."""
+"""Rows of training history that an assistant has read from a picture, and imported workouts as it reads them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import CoachClient
 from tests.support.doctor import is_numbered
+from tests.support.imported_history import HEVY
 from tests.support.jobs import ended_job
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.service_process import until
@@ -156,3 +157,13 @@ async def test_the_change_of_an_import_says_what_was_imported(coach: CoachClient
     assert said in str(tool_result(await mcp.call("get_activity", customerId=ana["_id"])))
     assert (await undo(coach, job))["status"] == "done"
     assert any("2 sessions of an import removed (2025-01-06 to 2025-01-08)" in each for each in await summaries())
+
+
+async def test_an_imported_workout_says_what_was_done(coach: CoachClient, mcp: McpHttpClient) -> None:
+    ana = await coach.create_customer("Ana")
+    await import_file(coach, HEVY.encode(), name="workouts.csv", customerId=ana["_id"])
+    read = await mcp.call("get_workouts", customerId=ana["_id"], startDate="2025-11-17", endDate="2025-11-17")
+    text = read["content"][0]["text"]
+    assert "Barbell Bench Press" in text
+    assert "10 @20.41kg warmup, 8 @61.23kg RPE8.5" in text
+    tool_result(read)
