@@ -8,12 +8,13 @@ from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.pagination import Page, page_document, skip_of
-from coaching_service.core.text import normalize
+from coaching_service.core.text import keyword_filter, normalize
 from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.models import OnConflict
@@ -50,8 +51,16 @@ async def search(
 
     With `updated_since` (UTC), those changed at this time or later.
     """
-    templates = await store.search(ctx, kind, tag, normalize(keywords), updated_since=updated_since)
-    return await _present(ctx, templates)
+    keywords = normalize(keywords)
+    if "\0" in keywords:
+        return []
+    condition: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
+    if keywords:
+        condition |= keyword_filter(keywords)
+    if updated_since is not None:
+        condition[UPDATED] = {"$gte": updated_since}
+    hint = None if updated_since is None else store.BY_UPDATE
+    return await _present(ctx, await store.templates.find(ctx, condition, sort=store.ORDER, hint=hint))
 
 
 async def get(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
@@ -88,14 +97,23 @@ async def delete(ctx: Context, template_id: ObjectId) -> None:
 
 async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -> Page[WorkoutTemplate]:
     """Return one page of templates, sorted by name; each keyword must occur in name or tags."""
-    docs, total = await store.find_page(ctx, normalize(keywords), skip=skip_of(page, size), limit=size)
+    keywords = normalize(keywords)
+    if "\0" in keywords:
+        return page_document([], 0, page, size)
+    condition: Filter = keyword_filter(keywords) if keywords else {}
+    hint = store.BY_SUFFIX if keywords else store.BY_NAME
+    skip = skip_of(page, size)
+    docs, total = await gather_reads(
+        ctx,
+        store.templates.find(ctx, condition, sort=store.ORDER, skip=skip, limit=size, hint=hint),
+        store.templates.count(ctx, condition, hint=hint),
+    )
     return page_document(await _present(ctx, docs), total, page, size)
 
 
 async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
     """Return the names of at most `limit` templates, sorted by name."""
-    order = ("sortName", "_id")
-    return await store.templates.find(ctx, {}, sort=order, limit=limit, fields=("name",), hint=store.BY_NAME)
+    return await store.templates.find(ctx, {}, sort=store.ORDER, limit=limit, fields=("name",), hint=store.BY_NAME)
 
 
 @transactional

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import TEMPLATES, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
-from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.core.text import normalize, search_fields_of
 from coaching_service.training.templates.models import TemplateContent, TemplateFields, WorkoutTemplate
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
@@ -42,41 +40,9 @@ templates = Documents[WorkoutTemplate](
         complete=lambda template: {**complete_items(template), **_search_fields(template)},
     ),
 )
-_BY_UPDATE = templates.index_name(UPDATED)
-BY_NAME, _BY_SUFFIX = templates.index_name("sortName", "_id"), templates.index_name("suf")
-
-
-async def search(
-    ctx: Context, kind: str | None, tag: str | None, keywords: str, *, updated_since: datetime | None
-) -> list[WorkoutTemplate]:
-    """Return the templates of a type and with a tag that have every keyword in name or tags, sorted by name.
-
-    With `updated_since` (UTC), those changed at this time or later.
-    """
-    if "\0" in keywords:
-        return []
-    condition: Filter = {name: value for name, value in (("type", kind), ("tags", tag)) if value is not None}
-    if keywords:
-        condition |= keyword_filter(keywords)
-    hint = None
-    if updated_since is not None:
-        condition[UPDATED] = {"$gte": updated_since}
-        hint = _BY_UPDATE
-    return await templates.find(ctx, condition, sort=("sortName", "_id"), hint=hint)
-
-
-async def find_page(ctx: Context, keywords: str, *, skip: int, limit: int) -> tuple[list[WorkoutTemplate], int]:
-    """Return part of the templates that have every keyword in name or tags, by name, and how many there are."""
-    if "\0" in keywords:
-        return [], 0
-    condition: Filter = keyword_filter(keywords) if keywords else {}
-    hint = _BY_SUFFIX if keywords else BY_NAME
-    docs, total = await gather_reads(
-        ctx,
-        templates.find(ctx, condition, sort=("sortName", "_id"), skip=skip, limit=limit, hint=hint),
-        templates.count(ctx, condition, hint=hint),
-    )
-    return docs, total
+ORDER = ("sortName", "_id")
+BY_UPDATE, BY_NAME = templates.index_name(UPDATED), templates.index_name(*ORDER)
+BY_SUFFIX = templates.index_name("suf")
 
 
 async def find_one(ctx: Context, template_id: ObjectId) -> WorkoutTemplate | None:

@@ -53,7 +53,7 @@ async def get_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[
     neither are left out.
     """
     maxes: dict[ObjectId, float] = {}
-    for exercise_id, loads in (await store.get_reference_loads(ctx, customer_id, exercise_ids)).items():
+    for exercise_id, loads in (await load_reference_loads(ctx, customer_id, exercise_ids)).items():
         if (value := load_of(loads)) is not None:
             maxes[exercise_id] = value
     return maxes
@@ -64,8 +64,33 @@ def load_of(loads: ReferenceLoads) -> float | None:
     return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
 
 
-load_reference_loads = store.get_reference_loads
-set_estimates = store.set_estimates
+async def load_reference_loads(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
+) -> dict[ObjectId, ReferenceLoads]:
+    """Return the training maximum and the estimated one-repetition maximum of exercises, in the company's unit.
+
+    For a client whose access has been checked; exercises with neither are left out.
+    """
+    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "value": {"$ne": None}}
+    loads: dict[ObjectId, ReferenceLoads] = {}
+    for stored in await store.training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
+        of_exercise = loads.setdefault(stored["exerciseId"], {"trainingMax": None, "estimatedOneRepMax": None})
+        of_exercise["trainingMax" if stored["source"] == store.SET else "estimatedOneRepMax"] = stored["value"]
+    return loads
+
+
+async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[ObjectId, float | None]) -> None:
+    """Store a client's estimated one-repetition maximums, by exercise, derived from the records; None deletes one."""
+    removed = [exercise_id for exercise_id, value in estimates.items() if value is None]
+    if removed:
+        where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": store.ESTIMATED}
+        await store.training_maxes.delete_many(ctx, where)
+    stored = [
+        {**store.key(customer_id, exercise_id, store.ESTIMATED), "value": value}
+        for exercise_id, value in estimates.items()
+        if value is not None
+    ]
+    await store.training_maxes.upsert_many(ctx, ("customerId", "exerciseId", "source"), stored)
 
 
 def _present(stored: StoredTrainingMax) -> TrainingMax:
@@ -83,7 +108,7 @@ async def convert_client(
     at = now()
     for stored in await store.training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}}):
         value = conversion.convert(cast("float", stored["value"]))
-        if stored["source"] == "records":
+        if stored["source"] == store.ESTIMATED:
             value = estimates.get(stored["exerciseId"], value)
         change = {"$set": {"value": value, "updatedAt": at}, "$inc": {"version": 1}}  # not one of the history
         writes.append(({"_id": stored["_id"]}, change))
