@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun
 from coaching_service.training.assignments import service
@@ -26,7 +26,6 @@ program_routes = Routes("/coach/programs/{programId}", tag="Programs")
     "/assign",
     access=coach(CUSTOMERS.EDIT),
     body=input_of(ProgramAssignment, DryRun)(),
-    returns=ProgramAssignmentResult,
     example={"customerId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
 async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssignment) -> ProgramAssignmentResult:
@@ -46,7 +45,7 @@ async def assign_program(ctx: Context, program_id: ObjectId, body: ProgramAssign
     )
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(ClientProgram))
+@routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgram]:
     """List the programs assigned to a client, latest start first."""
     return await service.list_programs(ctx, customer_id)
@@ -56,9 +55,7 @@ async def list_customer_programs(ctx: Context, customer_id: ObjectId) -> list[Cl
     "/{assignmentId}/end",
     access=coach(CUSTOMERS.EDIT),
     status=200,
-    body=ProgramEnd,
     body_optional=True,
-    returns=ProgramEndResult,
     example={"removeUpcoming": True},
 )
 async def end_customer_program(

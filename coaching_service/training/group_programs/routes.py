@@ -18,9 +18,7 @@ routes = Routes(
 _NAME = {"name": GroupName()}
 
 
-@routes.get(
-    "", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), returns=GroupProgram, errors=(NotFound,), path_fields=_NAME
-)
+@routes.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), errors=(NotFound,), path_fields=_NAME)
 async def get_group_program(ctx: Context, name: str) -> GroupProgram:
     """Return the program that clients get when they join a group."""
     return await service.get(ctx, name)
@@ -29,8 +27,6 @@ async def get_group_program(ctx: Context, name: str) -> GroupProgram:
 @routes.put(
     "",
     access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
-    body=GroupProgramChange,
-    returns=Enrolment,
     errors=(NotFound,),
     example={"programId": "66f0c0ffee0000000000abcd", "startOn": "nextMonday", "leave": "removeUpcoming"},
     path_fields=_NAME,

@@ -19,12 +19,7 @@ own_routes = Routes("/customer/wblocks", tag="The client's own")
 
 
 @own_routes.put(
-    "/{wblockId}/date",
-    access=customer(),
-    body=WorkoutMove,
-    returns=WorkoutBlock,
-    errors=(Conflict,),
-    example={"date": "2026-03-02"},
+    "/{wblockId}/date", access=customer(), returns=WorkoutBlock, errors=(Conflict,), example={"date": "2026-03-02"}
 )
 async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: WorkoutMove) -> Block:
     """Move a workout of mine to another day.
@@ -39,7 +34,6 @@ async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: Workou
 @own_routes.post(
     "",
     access=customer(),
-    body=NewOwnWorkout,
     returns=WorkoutBlock,
     errors=(NotFound,),
     example={"name": "Run with friends", "date": "2026-03-07", "items": [ITEM_EXAMPLE]},

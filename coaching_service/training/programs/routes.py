@@ -98,14 +98,7 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     await service.delete(ctx, program_id)
 
 
-@routes.put(
-    "/{programId}/archive",
-    access=coach(PROGRAMS.EDIT),
-    body=models.VersionReference,
-    body_optional=True,
-    returns=Program,
-    example={},
-)
+@routes.put("/{programId}/archive", access=coach(PROGRAMS.EDIT), body_optional=True, returns=Program, example={})
 async def archive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
     """Archive a program.
 
@@ -114,14 +107,7 @@ async def archive_program(ctx: Context, program_id: ObjectId, body: models.Versi
     return await service.set_archived(ctx, program_id, archived=True, version=body.get("version"))
 
 
-@routes.put(
-    "/{programId}/unarchive",
-    access=coach(PROGRAMS.EDIT),
-    body=models.VersionReference,
-    body_optional=True,
-    returns=Program,
-    example={},
-)
+@routes.put("/{programId}/unarchive", access=coach(PROGRAMS.EDIT), body_optional=True, returns=Program, example={})
 async def unarchive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
     """Restore an archived program.
 

@@ -21,7 +21,6 @@ routes = Routes("/coach/customers/{customerId}/schedule/resume", tag="Schedule")
     access=coach(CUSTOMERS.EDIT),
     status=200,
     body=input_of(ScheduleResumption, DryRun)(),
-    returns=ResumedSchedule,
     errors=(Conflict,),
     example={"from": "2026-05-06", "mode": "shift"},
 )

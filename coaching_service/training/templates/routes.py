@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service
@@ -28,7 +28,7 @@ routes = Routes(
 )
 
 
-@routes.get("", access=coach(PROGRAMS.VIEW), query=TemplateQuery, returns=list_of(WorkoutTemplate))
+@routes.get("", access=coach(PROGRAMS.VIEW))
 async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[WorkoutTemplate]:
     """List workout templates by name."""
     return await service.search(
@@ -43,8 +43,6 @@ async def list_workout_templates(ctx: Context, query: TemplateQuery) -> list[Wor
 @routes.post(
     "",
     access=coach(PROGRAMS.CREATE),
-    body=NewWorkoutTemplate,
-    returns=WorkoutTemplate,
     errors=(NotFound,),
     example={
         "name": "Morning mobility",
@@ -58,7 +56,7 @@ async def create_workout_template(ctx: Context, body: NewWorkoutTemplate) -> Wor
     return await service.create(ctx, body)
 
 
-@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW), returns=WorkoutTemplate)
+@routes.get("/{templateId}", access=coach(PROGRAMS.VIEW))
 async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
     """Read a workout template."""
     return await service.get(ctx, template_id)
@@ -68,7 +66,6 @@ async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTe
     "/{templateId}",
     access=coach(PROGRAMS.EDIT),
     body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
-    returns=WorkoutTemplate,
     example={"tags": ["short", "home"], "version": 0},
 )
 async def update_workout_template(ctx: Context, template_id: ObjectId, body: TemplateChange) -> WorkoutTemplate:
@@ -91,7 +88,6 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
 @routes.post(
     "/{templateId}/apply",
     access=coach(CUSTOMERS.EDIT),
-    body=TemplateApplication,
     returns=WorkoutBlock,
     errors=(Conflict,),
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},

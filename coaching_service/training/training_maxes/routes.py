@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import NewTrainingMax, TrainingMax
@@ -14,7 +14,7 @@ from coaching_service.training.training_maxes.models import NewTrainingMax, Trai
 routes = Routes("/coach/customers/{customerId}/training-maxes", tag="Training maximums")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(TrainingMax))
+@routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
     """List a client's training maximums.
 
@@ -23,14 +23,7 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[Train
     return await service.list_training_maxes(ctx, customer_id)
 
 
-@routes.put(
-    "/{exerciseId}",
-    access=coach(CUSTOMERS.EDIT),
-    body=NewTrainingMax,
-    returns=TrainingMax,
-    errors=(NotFound,),
-    example={"value": 140},
-)
+@routes.put("/{exerciseId}", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), example={"value": 140})
 async def set_training_max(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, body: NewTrainingMax
 ) -> TrainingMax:

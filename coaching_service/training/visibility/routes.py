@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period
 from coaching_service.core.validation import DryRun
@@ -16,7 +16,7 @@ from coaching_service.training.visibility.models import DayVisibility, Visibilit
 routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=list_of(DayVisibility))
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange())
 async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> list[DayVisibility]:
     """List which days a client sees.
 
@@ -29,7 +29,6 @@ async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> 
     "",
     access=coach(CUSTOMERS.EDIT),
     body=input_of(VisibilityChange, DateRange, DryRun)(),
-    returns=list_of(DayVisibility),
     rolls_back=True,
     example={"startDate": "2026-03-02", "endDate": "2026-03-08", "isVisible": False},
 )

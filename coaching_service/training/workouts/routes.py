@@ -60,7 +60,6 @@ BlockRoutes(
     access=coach(CUSTOMERS.EDIT),
     status=200,
     body=WorkoutBlockShift(),
-    returns=models.WorkoutBlockShiftResult,
     rolls_back=True,
     example={"from": "2026-03-02", "days": 7},
 )
