@@ -1,13 +1,14 @@
-"""The conversation with a client."""
+"""The conversation with a client, and the inbox: unread messages, responses to review, forms without an answer."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
@@ -19,13 +20,18 @@ from coaching_service.people.changes import following
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_requests.models import FormRequest
+from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.web.page_queries import PartQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
 pages = Pages("/app")
 _MESSAGES = "/customers/{customerId}/messages"
+_inbox = pages.below("/inbox")
 _PAGE_SIZE = 30
+_CONVERSATIONS, _FORMS, _OVERDUE, _UPCOMING = 30, 20, 100, 10
 MESSAGE_FORM = MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment")
 
 
@@ -114,3 +120,54 @@ async def delete_message(ctx: Context, customer_id: ObjectId, message_id: Object
 def messages_path(customer_id: ObjectId) -> str:
     """Return the path of a client's messages."""
     return customer_path(customer_id, "/messages")
+
+
+class _InboxQuery(PartQuery):
+    """With `all` also the conversations in which everything has been read."""
+
+    all: Annotated[bool, Default(False)]
+
+
+@_inbox.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery, template="messages/inbox.html")
+async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
+    """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
+    unread, live_after = None if query["all"] else True, await following.find_position(ctx)
+    page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
+    return {
+        "page": page,
+        "shows_all": query["all"],
+        "live_after": None if query["after"] else live_after,
+        "next_url": list_url(_inbox.prefix, {"after": page["nextCursor"], "all": query["all"]})(),
+        **(await _load_forms(ctx) if FORMS.VIEW in ctx.caller.permissions else {}),
+    }
+
+
+async def _load_forms(ctx: Context) -> dict[str, Any]:
+    """Load the latest responses that are not reviewed, and the forms without an answer."""
+    responses, overdue, upcoming = await gather_reads(
+        ctx,
+        form_responses.list_received(ctx, reviewed=False, limit=_FORMS),
+        form_requests.list_overdue(ctx, limit=_OVERDUE),
+        form_requests.list_pending(ctx, overdue=False, limit=_UPCOMING),
+    )
+    return {
+        "responses": responses,
+        "overdue": _group_by_client(overdue),
+        "counts_all": len(overdue) < _OVERDUE,
+        "upcoming": upcoming,
+    }
+
+
+def _group_by_client(overdue: Sequence[FormRequest]) -> list[list[FormRequest]]:
+    """Group overdue forms by client; the forms and the clients are in the order given."""
+    groups: dict[ObjectId, list[FormRequest]] = {}
+    for request in overdue:
+        groups.setdefault(request["customer"]["_id"], []).append(request)
+    return list(groups.values())
+
+
+@_inbox.post("/responses/{responseId}/reviewed", access=coach(FORMS.EDIT), on=inbox_page, idempotent=True)
+async def mark_response_reviewed(ctx: Context, response_id: ObjectId) -> Redirect:
+    """Mark a response as reviewed."""
+    await form_responses.set_reviewed(ctx, response_id, reviewed=True)
+    return Redirect(f"{_inbox.prefix}#responses", "Marked as reviewed.")

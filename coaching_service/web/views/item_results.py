@@ -69,7 +69,8 @@ def _describe_choice(name: str, choice: Skip | Swap | None) -> str | None:
 
 def _sets(item: WorkItem, unit: str) -> Iterator[SetResult]:
     if item["type"] == "EXERCISE" and item["customerSets"]:
-        yield from _exercise_sets(item, unit)
+        for _, label, planned, logged in pair_sets(item):
+            yield _set_result(label, planned, logged, unit)
     elif item["type"] == "CIRCUIT":
         yield from _circuit_sets(item, unit)
 
@@ -79,12 +80,6 @@ def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
         yield from _form_answers(item)
     elif item["type"] == "METRICS":
         yield from _metric_values(item)
-
-
-def _exercise_sets(item: ExerciseItem, unit: str) -> Iterator[SetResult]:
-    """Yield every planned or logged set, by index."""
-    for _, label, planned, logged in pair_sets(item):
-        yield _set_result(label, planned, logged, unit)
 
 
 def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, str, PlannedSet | None, CustomerSet | None]]:

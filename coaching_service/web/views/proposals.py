@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, TypedDict
@@ -127,17 +127,14 @@ async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Red
 
 async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:
     """Return what waits for the coach, the newest first, by assistant."""
-    waiting, groups = await _list_waiting(ctx), dict[ObjectId, ProposingGroup]()
+    waiting = (await service.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
+    groups: dict[ObjectId, ProposingGroup] = {}
     names = await _load_coach_names(ctx) if waiting else {}
     for proposal in waiting:
         assistant = proposal["assistant"]
         new: ProposingGroup = {"name": assistant["name"], "proposals": []}
         groups.setdefault(assistant["_id"], new)["proposals"].append(_describe(proposal, names))
     return list(groups.values())
-
-
-async def _list_waiting(ctx: Context) -> Sequence[Proposal]:
-    return (await service.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
 
 
 async def _load_coach_names(ctx: Context) -> dict[ObjectId, str]:

@@ -143,15 +143,15 @@ async def request_password_reset(ctx: Context, form: ForgottenPassword, request:
     )
 
 
-def declare_password_reset(of: Pages, path: str, sign_in_path: str) -> None:
+def declare_password_reset(of: Pages, sign_in_path: str) -> None:
     """Declare the page to choose a new password, linked from an email, and where the user signs in with it."""
 
-    @of.get(path, access=public(), query=TokenQuery, template="sign_in/reset_password.html")
+    @of.get("/reset-password", access=public(), query=TokenQuery, template="sign_in/reset_password.html")
     async def reset_password_page(ctx: Context, query: TokenQuery) -> dict[str, Any]:
         """The page to choose a new password."""
         return {"token": query["token"], "api_keys": await passwords.count_api_keys(ctx, query["token"])}
 
-    @of.post(path, access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
+    @of.post("/reset-password", access=public(), form=PasswordReset, on=reset_password_page, request_class="unlimited")
     async def reset_password(ctx: Context, form: PasswordReset) -> Redirect:
         """Set the password; every session of the account ends."""
         new_password = await passwords.reset_password(ctx, form["token"], form["password"], form["deleteApiKeys"])
@@ -163,7 +163,7 @@ def declare_password_reset(of: Pages, path: str, sign_in_path: str) -> None:
         )
 
 
-declare_password_reset(pages, "/reset-password", "/app/sign-in")
+declare_password_reset(pages, "/app/sign-in")
 
 
 def describe_api_keys(new_password: NewPassword) -> str:

@@ -65,4 +65,4 @@ async def decline(ctx: Context, form: DeclineLink) -> Redirect:
     return Redirect("/train/no-invitations", "You will receive no more invitations from them.")
 
 
-declare_password_reset(pages, "/reset-password", "/app/sign-in?next=/train")
+declare_password_reset(pages, "/app/sign-in?next=/train")
