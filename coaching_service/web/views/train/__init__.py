@@ -6,7 +6,6 @@ from coaching_service.web.views.train import (
     exercise,
     first_access,
     messages,
-    own_import,
     own_schedule,
     photos,
     progress,
@@ -25,7 +24,6 @@ MODULES = (
     check_ins,
     messages,
     settings,
-    own_import,
     own_schedule,
     workout,
 )
