@@ -33,7 +33,6 @@ from coaching_service.people.activity.models import (
 from coaching_service.people.changes.event_data import data_of
 from coaching_service.people.changes.visibility import list_hidden_types
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import NamedCustomer
 
 # The identifier in an event that the entry has only as its source.
 _SOURCE_FIELDS: dict[ActivityType, str] = {"personal_record": "recordId", "program_assigned": "assignmentId"}
@@ -202,13 +201,9 @@ async def list_changed_events(
     )
     part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
-    docs = [
-        _changed_event(entry, references[entry["customerId"]])
+    docs: list[ChangedEvent] = [
+        {**_attributed_event(entry), "changeId": entry["_id"], "customer": references[entry["customerId"]]}
         for entry in part["docs"]
         if entry["customerId"] in references  # the client may be being erased
     ]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
-
-
-def _changed_event(stored: CompanyFeedItem, customer: NamedCustomer) -> ChangedEvent:
-    return {**_attributed_event(stored), "changeId": stored["_id"], "customer": customer}

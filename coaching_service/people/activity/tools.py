@@ -212,8 +212,9 @@ def _describe_actor(actor: Actor | None) -> str:
 
 
 def _describe_event(event: ChangedEvent, client: str) -> str:
+    data = {name: value for name, value in event["data"].items() if not isinstance(value, bool)}
     facts = join_facts(
-        f"{client}{_name_type(event)} {_describe_data(_without_marks(event['data']))}".rstrip(),
+        f"{client}{_name_type(event)} {_describe_data(data)}".rstrip(),
         f"by {_describe_actor(event['actor'])}",
         f"changeId {event['changeId']}",
     )
@@ -223,10 +224,6 @@ def _describe_event(event: ChangedEvent, client: str) -> str:
 def _name_type(event: ChangedEvent) -> str:
     """Return the type of an entry; the first results in an exercise are no records, as in the attention list."""
     return "first_result" if event["data"].get("isFirst") else event["type"]
-
-
-def _without_marks(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in data.items() if not isinstance(value, bool)}
 
 
 def _describe_data(data: Mapping[str, Any]) -> str:

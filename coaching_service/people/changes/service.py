@@ -201,13 +201,10 @@ def undoable_until(ctx: Context, change: StoredChange) -> datetime | None:
     Its loads are in the unit that the company had then: once they have been converted, they are not restored.
     """
     until, converted_at = change.get("patchUntil"), ctx.caller.company.loads_converted_at
-    if converted_at is not None and change["createdAt"] < converted_at and _has_loads(change):
+    has_loads = any(document["kind"] in _KINDS_WITH_LOADS for document in change["documents"])
+    if has_loads and converted_at is not None and change["createdAt"] < converted_at:
         return None
     return until if change["undoable"] and until is not None and until > now() else None
-
-
-def _has_loads(change: StoredChange) -> bool:
-    return any(document["kind"] in _KINDS_WITH_LOADS for document in change["documents"])
 
 
 def _references(change: StoredChange) -> list[DocumentReference]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, FORMS, METRICS, NUTRITION, PROGRAMS, Area
 from coaching_service.core.auth.visibility import Visibility, areas_of
-from coaching_service.core.changes.models import ChangedDocument, StoredChange, StoredEvent
+from coaching_service.core.changes.models import StoredChange, StoredEvent
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.events import EVENT_TYPES, EventType
@@ -80,11 +80,8 @@ def limit_change(visibility: Visibility, change: StoredChange) -> StoredChange |
     events = [event for event in change["events"] if allows_event(visibility, event)]
     if client is None:
         return change if len(documents) == len(change["documents"]) else None
-    is_empty = not documents and not events
-    return None if is_empty and (change["documents"] or change["events"]) else _with(change, documents, events)
-
-
-def _with(change: StoredChange, documents: Sequence[ChangedDocument], events: Sequence[StoredEvent]) -> StoredChange:
+    if not documents and not events and (change["documents"] or change["events"]):
+        return None
     return cast("StoredChange", {**change, "documents": documents, "events": events})
 
 

@@ -69,7 +69,6 @@ def build_document(
     details: CustomerDetails, first_access_token: str, *, sample: bool = False, archived: bool = False
 ) -> NewCustomerDocument:
     """Return a new client's document, without what the database package adds."""
-    search = search_fields(details["name"], details.get("surname"), details.get("email"))
     contact = cast("ContactDetails", {name: details.get(name) for name in names_of(ContactDetails)})
     document = {
         **contact,
@@ -91,10 +90,7 @@ def build_document(
         },
         "firstAccessHash": token_hash(first_access_token),
         "figuresChangedAt": now(),
-        "sortName": search["sortName"],
-        "sortSurname": search["sortSurname"],
-        "search": search["search"],
-        "suf": search["suf"],
+        **search_fields(details["name"], details.get("surname"), details.get("email")),
     }
     return cast("NewCustomerDocument", {**document, **stored_identity(details)})
 

@@ -19,13 +19,9 @@ def full_name_key(client: CustomerDetails | Customer | CustomerIdentity) -> str:
 def distinct_names(clients: Sequence[CustomerIdentity]) -> dict[ObjectId, str]:
     """Return the full names; of clients with the same name, with the address or identifier that tells them apart."""
     counts = Counter(full_name_key(each) for each in clients)
-    return {
-        each["_id"]: full_name(each)
-        if counts[full_name_key(each)] == 1
-        else f"{full_name(each)} ({_distinction(each)})"
-        for each in clients
-    }
-
-
-def _distinction(client: CustomerIdentity) -> str:
-    return client["email"] or client.get("externalId") or str(client["_id"])
+    names: dict[ObjectId, str] = {}
+    for each in clients:
+        distinction = each["email"] or each.get("externalId") or each["_id"]
+        is_unique = counts[full_name_key(each)] == 1
+        names[each["_id"]] = full_name(each) if is_unique else f"{full_name(each)} ({distinction})"
+    return names

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import ServiceError
 
 ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
 # The names under which failures are counted; the last one: failures of an account from a network address.
@@ -66,9 +65,5 @@ async def clear(ctx: Context, attempt: Attempt) -> None:
 def _require_few(ctx: Context, attempt: Attempt, counts: list[tuple[int, int]]) -> None:
     full = [number >= maximum for (number, _), (_, _, maximum) in zip(counts, attempt.limits, strict=True)]
     if any(full):
-        raise _too_many_failures(ctx, max(seconds for _, seconds in counts))
-
-
-def _too_many_failures(ctx: Context, seconds: int) -> ServiceError:
-    ctx.services.metrics.sign_in_failures.labels("too_many_failures").inc()
-    return rate_limits.too_many_requests(ctx.services, "sign-in", seconds)
+        ctx.services.metrics.sign_in_failures.labels("too_many_failures").inc()
+        raise rate_limits.too_many_requests(ctx.services, "sign-in", max(seconds for _, seconds in counts))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import NewMail
 from coaching_service.core.jobs.mail_body import MailBody
@@ -15,13 +14,14 @@ MAILS = 3  # to one user within 15 minutes
 _SENDER = "Coaching service"
 
 
-async def queue_mail(ctx: Context, subject_id: ObjectId) -> bool:
-    """Queue a mail with a token to confirm the e-mail address of a coach or client, in the caller's transaction.
+@transactional
+async def queue_mail(ctx: Context) -> bool:
+    """Queue a mail with a token to confirm the e-mail address of the caller.
 
     It contains no text that the user has chosen, since the address may be a stranger's. Returns False if there is
     nothing to confirm.
     """
-    confirmation = await identities.sign_confirmation(ctx, subject_id)
+    confirmation = await identities.sign_confirmation(ctx, ctx.caller.id)
     if confirmation is None:
         return False
     token = confirmation.token
@@ -52,9 +52,4 @@ async def send_again(ctx: Context) -> bool:
     if await identities.is_email_confirmed(ctx, ctx.caller.id):
         return False
     await rate_limits.limit(ctx.services, "confirmation mail", str(ctx.caller.id), MAILS)
-    return await _queue_again(ctx)
-
-
-@transactional
-async def _queue_again(ctx: Context) -> bool:
-    return await queue_mail(ctx, ctx.caller.id)
+    return await queue_mail(ctx)

@@ -87,7 +87,7 @@ async def register(
             ctx, company_name, name, email, password_hash, timezone=timezone, is_confirmed=False
         )
         owner_ctx = ctx.acting_as(owner)
-        await confirmations.queue_mail(owner_ctx, owner.id)
+        await confirmations.queue_mail(owner_ctx)
         return await create_owner_session(owner_ctx, owner.id)
 
     return await create_company(ctx)
