@@ -14,13 +14,8 @@ from coaching_service.people.notification_settings.models import (
 )
 
 _ON: Channels = {"mail": True, "push": True}
-_DEFAULTS: NotificationSettings = {
-    "messages": _ON,
-    "reminders": _ON,
-    "workouts": _ON,
-    "checkIns": _ON,
-    "digest": _ON,
-    "proposals": _ON,
+_DEFAULTS: Mapping[str, object] = {
+    **dict.fromkeys(get_args(Kind), _ON),
     "showDetails": False,
     "workoutTime": None,
     "digestHour": 7,
@@ -34,7 +29,7 @@ def complete(stored: SomeSettings | None) -> NotificationSettings:
     return merge(_DEFAULTS, stored or {})
 
 
-def merge(settings: NotificationSettings, change: Mapping[str, object]) -> NotificationSettings:
+def merge(settings: Mapping[str, object], change: Mapping[str, object]) -> NotificationSettings:
     """Return settings after a change, some of them; a channel that it does not name stays as it is."""
     merged: dict[str, object] = {**settings, **change}
     channels = {kind: {**_read(settings, kind), **_read(merged, kind)} for kind in get_args(Kind)}

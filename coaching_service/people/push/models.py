@@ -64,17 +64,14 @@ class BrowserKeys(TypedDict):
     auth: Annotated[str, BrowserKey("auth"), Description("The secret of the subscription: 16 bytes, in base64url.")]
 
 
-class _Endpoint(TypedDict):
+class NewPushSubscription(TypedDict):
+    """A push subscription, as `PushSubscription.toJSON()` of a browser has it."""
+
     endpoint: Annotated[
         str,
         Text(max_length=MAX_ENDPOINT),
         Description("The address of the push service of the browser: https, with the name of a public host."),
     ]
-
-
-class NewPushSubscription(_Endpoint):
-    """A push subscription, as `PushSubscription.toJSON()` of a browser has it."""
-
     keys: Annotated[
         BrowserKeys,
         fields.Nested(input_of(BrowserKeys, name="PushKeysInput"), required=True),
@@ -140,23 +137,8 @@ class PushKey(TypedDict):
     createdAt: datetime
 
 
-# What changes if a device sends its subscription again, and what is stored of a new one.
+# What changes if a device sends its subscription again.
 RenewedFields: TypeAlias = Part[StoredSubscription, Literal["userAgent", "sessionId", "sealed", "keyId", "expiresAt"]]
-NewSubscription: TypeAlias = Part[
-    StoredSubscription,
-    Literal[
-        "_id",
-        "userAgent",
-        "lastUsedAt",
-        "subjectId",
-        "kind",
-        "endpointHash",
-        "sessionId",
-        "sealed",
-        "keyId",
-        "expiresAt",
-    ],
-]
 # What the list of devices needs of a subscription, and what sending needs.
 ListedSubscription: TypeAlias = Part[
     StoredSubscription, Literal["_id", "userAgent", "createdAt", "lastUsedAt", "sessionId"]

@@ -21,7 +21,6 @@ from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.push import keys, store
 from coaching_service.people.push.models import (
     NewPushSubscription,
-    NewSubscription,
     OwnDevice,
     PushSubscription,
     PushTarget,
@@ -63,8 +62,7 @@ async def list_own_devices(ctx: Context) -> list[OwnDevice]:
 
 async def has_own_device(ctx: Context) -> bool:
     """Return whether the session of this request receives notifications."""
-    stored = await store.list_of_subject(ctx, ctx.caller.id)
-    return any(each["sessionId"] == ctx.caller.credential_id for each in stored)
+    return any(each["isCurrent"] for each in await list_own_devices(ctx))
 
 
 async def subscribe(ctx: Context, subscription: NewPushSubscription) -> Upserted:
@@ -103,18 +101,11 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
     where = {"_id": subscription_id}
     if is_own and (renewed := await subscriptions.update(ctx, where, {"$set": fields})) is not None:
         return Upserted(take(PushSubscription, renewed), created=False)
-    new: NewSubscription = {
-        "_id": subscription_id,
-        **fields,
-        "subjectId": ctx.caller.id,
-        "kind": kind,
-        "endpointHash": endpoint_hash,
-        "lastUsedAt": None,
-    }
     # The one that the device had may be of another company.
     of_device = {"endpointHash": endpoint_hash}
     await subscriptions.across_companies(ctx.services).delete_many(of_device, session=ctx.session)
-    stored = await subscriptions.insert(ctx, new)
+    owner = {"subjectId": ctx.caller.id, "kind": kind, **of_device}
+    stored = await subscriptions.insert(ctx, {"_id": subscription_id, **fields, **owner, "lastUsedAt": None})
     surplus = (await store.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
     if surplus:
         await subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})

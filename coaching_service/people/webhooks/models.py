@@ -60,15 +60,14 @@ class StoredSecret(TypedDict):
     expiresAt: datetime | None
 
 
-class _Address(TypedDict):
+class WebhookFields(TypedDict):
+    """The fields of a webhook; no types, where they are sent, are all."""
+
     url: Annotated[
         str,
         Text(max_length=MAX_URL, metadata={"description": _URL, "format": "uri"}),
         Description(response=_URL),
     ]
-
-
-class _Types(TypedDict):
     types: Annotated[
         list[EventType],
         EventTypes(),
@@ -76,15 +75,8 @@ class _Types(TypedDict):
         Default(list),
         Description("The types of events that are sent; empty for all, also those added later."),
     ]
-
-
-class _Options(TypedDict):
     description: Annotated[str, WebhookDescription(), Default(""), Description("What receives the events, for people.")]
     isActive: Annotated[bool, Default(True), Description(_IS_ACTIVE, request=f"{_IS_ACTIVE} Default: true.")]
-
-
-class WebhookFields(_Address, _Types, _Options):
-    """The fields of a webhook; no types, where they are sent, are all."""
 
 
 class NewWebhook(WebhookFields):
@@ -119,14 +111,6 @@ class WebhookWithSecret(Webhook):
     """A webhook whose secret has just been created."""
 
     secret: Annotated[str, Description(_SECRET)]
-
-
-class ActiveWebhook(TypedDict):
-    """What the process that delivers needs of every active webhook."""
-
-    _id: ObjectId
-    companyId: ObjectId
-    requested: int
 
 
 class DeliveryQuery(PartQuery):
@@ -173,6 +157,8 @@ class AttemptResult(AttemptResponse):
     retries: int
 
 
+# What the process that delivers needs of every active webhook.
+ActiveWebhook: TypeAlias = Part[Webhook, Literal["_id", "companyId", "requested"]]
 # What an attempt to send needs of a webhook, and of a delivery.
 WebhookSecrets: TypeAlias = Part[Webhook, Literal["_id", "url", "isActive", "secrets", "failingSince"]]
 DueDelivery: TypeAlias = Part[
