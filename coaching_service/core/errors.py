@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NotRequired, TypedDict, TypeVar
 
 from coaching_service.core.ids import ObjectId
 
+T = TypeVar("T")
 D = TypeVar("D", bound=Mapping[str, object])
 RETRY_SOON: Mapping[str, str] = {"Retry-After": "1"}  # in seconds
 
@@ -178,6 +179,13 @@ class NotFound(ServiceError):
     def __init__(self, resource: str, message: str | None = None) -> None:
         code = f"{resource.upper().replace(' ', '_').replace('-', '_')}_NOT_FOUND"
         super().__init__(message or f"{resource[0].upper()}{resource[1:]} not found", code=code, resource=resource)
+
+
+def require_found(document: T | None, resource: str) -> T:
+    """Return a document that was looked up. Raises NotFound, with the kind of resource, if there is none."""
+    if document is None:
+        raise NotFound(resource)
+    return document
 
 
 def require_by_id(documents: Iterable[D], document_id: ObjectId, resource: str) -> D:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -15,8 +16,8 @@ from coaching_service import features
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import AfterCursor
-from coaching_service.progress.nutrition_plans import store as plan_store
-from coaching_service.progress.progress_photos import store as photo_store
+from coaching_service.progress.nutrition_plans.store import plans
+from coaching_service.progress.progress_photos.store import photos
 from tests.support.client import CoachClient, Reply
 from tests.support.results import train
 from tests.support.training import Json, client_path
@@ -79,14 +80,15 @@ async def list_of_plans(coach: CoachClient) -> WalkedList:
     ana = await coach.create_customer()
     customer_id = ObjectId(ana["_id"])
 
+    numbers = count(1)
+
     async def add(_: Random) -> str:
-        number = await plan_store.next_number(coach.ctx, customer_id)
         file: Json = {"fileName": "plan.pdf", "contentType": "application/pdf", "size": 1, "thumbnailId": None}
-        plan: Any = {"customerId": customer_id, "number": number, "fileId": ObjectId(), **file}
-        return str((await plan_store.create(coach.ctx, plan))["_id"])
+        plan: Any = {"customerId": customer_id, "number": next(numbers), "fileId": ObjectId(), **file}
+        return str((await plans.insert(coach.ctx, plan))["_id"])
 
     async def remove(identifier: str) -> None:
-        await plan_store.delete(coach.ctx, customer_id, ObjectId(identifier))
+        await plans.delete(coach.ctx, {"customerId": customer_id, "_id": ObjectId(identifier)})
 
     return WalkedList(client_path(ana, "plan-versions"), {}, add, remove)
 
@@ -99,10 +101,10 @@ async def list_of_photos(coach: CoachClient) -> WalkedList:
     async def add(_: Random) -> str:
         day = next(days)
         date = f"2025-{day // 31 + 1:02}-{day % 31 + 1:02}"  # not all exist, which the store does not mind
-        return str((await photo_store.upsert(coach.ctx, customer_id, date, {}))["_id"])
+        return str((await photos.upsert(coach.ctx, {"customerId": customer_id, "date": date}, {}))["_id"])
 
     async def remove(identifier: str) -> None:
-        await photo_store.delete(coach.ctx, customer_id, ObjectId(identifier))
+        await photos.delete(coach.ctx, {"customerId": customer_id, "_id": ObjectId(identifier)})
 
     return WalkedList(client_path(ana, "progress-photos"), {}, add, remove)
 

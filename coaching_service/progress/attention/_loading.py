@@ -68,9 +68,9 @@ class LoadedClient:
 
 
 async def load_clients(
-    ctx: Context, timezones: Mapping[ObjectId, str], settings: AttentionSettings
+    ctx: Context, timezones: Mapping[ObjectId, str | None], settings: AttentionSettings
 ) -> dict[ObjectId, LoadedClient]:
-    """Return the existing ones of these clients, whose time zones are given."""
+    """Return the existing ones of these clients, whose time zones are given (None: the company's)."""
     today_of = {client: ctx.caller.today(timezone) for client, timezone in timezones.items()}
     if not today_of:
         return {}
@@ -98,7 +98,7 @@ async def load_clients(
         conversation.count_unread(ctx, ids),
         form_responses.count_not_reviewed(ctx, ids),
         availability.get_absences(ctx, ids, str(earliest - timedelta(days=_ABSENCE_DAYS)), None),
-        store.find_of_clients(ctx, ids),
+        store.dismissals.find(ctx, {"customerId": {"$in": ids}}),
     )
     forms_of, records_of = _by_date(forms), _by_date(records)
     health_notes_of, unread_of, to_review_of = _by_client(health_notes), _by_client(unread), _by_client(to_review)
@@ -109,7 +109,7 @@ async def load_clients(
     existing: list[_StoredClient] = stored
     for document in existing:
         client = document["_id"]
-        timezone, today = timezones[client], today_of[client]
+        timezone, today = timezones[client] or ctx.caller.company.timezone, today_of[client]
         last_session = document["lastSession"][0]["date"] if document["lastSession"] else None
         figures: ClientFigures = {
             **compliance.compute_rates(days[client], today),

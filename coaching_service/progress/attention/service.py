@@ -30,7 +30,7 @@ from coaching_service.progress.attention.models import (
     DismissalFields,
 )
 from coaching_service.progress.attention.reasons import DatedReason, find_reasons, summarize
-from coaching_service.progress.compliance.models import ClientFigures, ClientTimezone
+from coaching_service.progress.compliance.models import ClientFigures
 from coaching_service.progress.reminders import planning as reminders
 from coaching_service.progress.reminders.planning import ClientDay
 
@@ -106,8 +106,7 @@ async def dismiss(
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     await customers.lock_and_mark_figures(ctx, customer_id)
     settings = (await account.get(ctx))["attention"]
-    timezones = _timezones(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
-    loaded = (await load_clients(ctx, timezones, settings))[customer_id]
+    loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
     reasons = _find_reasons(loaded, settings)
     dismissed: dict[ReasonType, DismissalFields] = {
         each.reason["type"]: {"until": until, "since": each.newest}
@@ -117,7 +116,7 @@ async def dismiss(
     if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")
     for reason_type, fields in dismissed.items():
-        await store.set_dismissal(ctx, customer_id, reason_type, fields)
+        await store.dismissals.upsert(ctx, {"customerId": customer_id, "reason": reason_type}, fields)
     changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
     await _plan_reminders(ctx, {customer_id: loaded})
     summary = summarize(reasons, changed.dismissals, loaded.state.today)
@@ -140,7 +139,7 @@ async def renew(ctx: Context, customer_id: ObjectId) -> None:
 @transactional
 async def _renew(ctx: Context, customer_id: ObjectId) -> None:
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
-    await _compute_and_store(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}])
+    await _compute_and_store(ctx, {customer_id: customer["timezone"]})
 
 
 @on_worker_thread
@@ -153,19 +152,19 @@ async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
     """
     marks = {client["_id"]: derived_figures.mark_of(client) for client in clients}
     await digest.plan(ctx)
-    await _compute_and_store(ctx, [{"_id": each["_id"], "timezone": each["timezone"]} for each in clients], marks)
+    await _compute_and_store(ctx, {client["_id"]: client["timezone"] for client in clients}, marks)
 
 
 async def _compute_and_store(
-    ctx: Context, clients: Sequence[ClientTimezone], marks: Mapping[ObjectId, FigureMark] | None = None
+    ctx: Context, timezones: Mapping[ObjectId, str | None], marks: Mapping[ObjectId, FigureMark] | None = None
 ) -> None:
     """Compute the figures of clients and why they need attention, and store both for the lists.
 
-    They are valid until the first hours of the client's next day. The number of queries does not depend on the number
-    of clients.
+    The clients are given with their time zones (None: the company's). What is stored is valid until the first hours of
+    the client's next day. The number of queries does not depend on the number of clients.
     """
     settings = (await account.get(ctx))["attention"]
-    loaded = await load_clients(ctx, _timezones(ctx, clients), settings)
+    loaded = await load_clients(ctx, timezones, settings)
     attention = {
         client: summarize(_find_reasons(each, settings), each.dismissals, each.state.today)
         for client, each in loaded.items()
@@ -230,10 +229,6 @@ async def _store(
         unread = each.state.unread
         stored[client] = {**attention[client], "unread": unread["count"] if unread else None}
     await derived_figures.store_figures(ctx, figures, valid_until, stored, marks=marks)
-
-
-def _timezones(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, str]:
-    return {client["_id"]: client["timezone"] or ctx.caller.company.timezone for client in clients}
 
 
 async def mark_restored_due(ctx: Context, event: DocumentsRestored) -> None:

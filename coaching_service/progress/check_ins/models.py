@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, NotRequired, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
-from marshmallow import fields
+from marshmallow import fields, validates_schema
 
 from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Integer, Text
+from coaching_service.core.validation import Date, Input, Integer, Text
+from coaching_service.core.validation_messages import invalid
 from coaching_service.training.workouts.items.models import NewTaskFields, TaskFields
 
 _WEEKDAY = "The weekday, from 1 (Monday) to 7 (Sunday)"
@@ -73,6 +76,27 @@ class NewCheckIn(_Content, Recurrence):
 
     Either on a weekday, or every few days.
     """
+
+
+_CONTENT = ("formId", "metricsSetId", "taskFields")
+_RHYTHM = ("weekday", "everyDays")
+
+
+class _Choices(Input):
+    @validates_schema(skip_on_field_errors=True)
+    def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
+        for names in (_CONTENT, _RHYTHM):
+            given = [name for name in names if data[name] is not None]
+            if not given:
+                raise invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
+            if len(given) > 1:
+                raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+        if data["until"] is not None and data["until"] < data["startDate"]:
+            raise invalid("must not be before startDate", "BEFORE_START", "until")
+
+
+NEW_CHECK_IN = input_of(NewCheckIn, _Choices)
 
 
 class _Named(TypedDict):

@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.check_ins import models, schemas, service
+from coaching_service.progress.check_ins import models, service
 
 routes = Routes(
     "/coach/customers/{customerId}/check-ins",
@@ -25,7 +25,7 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[models.Che
 @routes.post(
     "",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.NEW_CHECK_IN(),
+    body=models.NEW_CHECK_IN(),
     returns=models.CheckIn,
     example={"formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
 )

@@ -7,6 +7,7 @@ from datetime import timedelta
 import structlog
 
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -69,4 +70,5 @@ async def read_metrics(services: Services) -> None:
 
 async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:
     """Have the check-ins of the company scheduled that have been postponed."""
-    await store.set_due_within(ctx, _POSTPONEMENT)
+    at = now()
+    await store.check_ins.set_derived(ctx, {"dueAt": {"$lte": at + _POSTPONEMENT}}, {"$set": {"dueAt": at}})

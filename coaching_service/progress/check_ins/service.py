@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import next_midnight
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms import service as forms
@@ -20,9 +21,14 @@ from coaching_service.people.availability.events import AvailabilityChanged
 from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
-from coaching_service.progress.check_ins import store
-from coaching_service.progress.check_ins._recurrence import SchedulePlan, iterate_dates, plan_schedule
-from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, StoredCheckIn
+from coaching_service.progress.check_ins.models import (
+    CheckIn,
+    NewCheckIn,
+    NewCheckInDocument,
+    Recurrence,
+    StoredCheckIn,
+)
+from coaching_service.progress.check_ins.store import FIELDS, check_ins
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done
@@ -32,6 +38,22 @@ from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import ItemForm
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
+# Check-ins are scheduled on this many days: the client's today and those after it.
+DAYS_AHEAD = 28
+_WEEK = 7
+
+
+@dataclass(frozen=True)
+class SchedulePlan:
+    """What to schedule of a check-in now.
+
+    `dates`: the dates that get a block. `scheduled_until`: the last date that is then taken care of; None if none is.
+    `due_at`: when the next date has to be scheduled, UTC without a time zone; None if there is none.
+    """
+
+    dates: list[str]
+    scheduled_until: str | None
+    due_at: datetime | None
 
 
 async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
@@ -40,7 +62,11 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[CheckIn]:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    return [take(CheckIn, check_in) for check_in in await store.find_all(ctx, customer_id)]
+    return [take(CheckIn, check_in) for check_in in await _find_all(ctx, customer_id)]
+
+
+async def _find_all(ctx: Context, customer_id: ObjectId) -> list[StoredCheckIn]:
+    return await check_ins.find(ctx, {"customerId": customer_id}, sort=("_id",), fields=FIELDS)
 
 
 async def get(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> CheckIn:
@@ -49,10 +75,8 @@ async def get(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Che
     Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    check_in = await store.find_one(ctx, customer_id, check_in_id)
-    if check_in is None:
-        raise NotFound("check-in")
-    return take(CheckIn, check_in)
+    check_in = await check_ins.find_one(ctx, {"customerId": customer_id, "_id": check_in_id}, FIELDS)
+    return take(CheckIn, require_found(check_in, "check-in"))
 
 
 @transactional
@@ -69,19 +93,17 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewCheckIn) -> CheckI
     plan = SchedulePlan([], None, next_midnight(today, timezone))
     if not customer["customerRoleData"]["isArchived"]:
         plan = plan_schedule(new, None, today, timezone)
-    stored = await store.create(
-        ctx,
-        {
-            **new,
-            "_id": check_in_id,
-            "customerId": customer_id,
-            "name": name,
-            "scheduledUntil": plan.scheduled_until,
-            "dueAt": plan.due_at,
-        },
-    )
+    document: NewCheckInDocument = {
+        **new,
+        "_id": check_in_id,
+        "customerId": customer_id,
+        "name": name,
+        "scheduledUntil": plan.scheduled_until,
+        "dueAt": plan.due_at,
+    }
+    stored = await check_ins.insert(ctx, document)
     if absent := await _schedule_dates(ctx, customer_id, check_in_id, name, item, plan.dates):
-        await store.set_absent_dates(ctx, customer_id, check_in_id, absent)
+        await check_ins.set_derived(ctx, {"_id": check_in_id}, {"$set": {"absentDates": absent}})
     return take(CheckIn, stored)
 
 
@@ -92,24 +114,26 @@ async def schedule(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -
     What has been scheduled is stored with the check-in in the same transaction, so that repeating adds nothing. For an
     archived client, or while the form or metric set is deleted, nothing is added and it is tried again the next day.
     """
-    check_in = await store.find_one(ctx, customer_id, check_in_id)
+    where = {"customerId": customer_id, "_id": check_in_id}
+    check_in = await check_ins.find_one(ctx, where, FIELDS)
     if check_in is None:  # deleted meanwhile
         return
     try:
         customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
     except NotFound:  # the client is being erased
-        await store.set_due(ctx, customer_id, check_in_id, None)
+        await check_ins.set_derived(ctx, where, {"$set": {"dueAt": None}})
         return
     today, timezone = ctx.caller.today(customer["timezone"]), _timezone(ctx, customer)
     item = None if customer["customerRoleData"]["isArchived"] else await _find_item(ctx, check_in)
     if item is None:
-        await store.set_due(ctx, customer_id, check_in_id, next_midnight(today, timezone))
+        await check_ins.set_derived(ctx, where, {"$set": {"dueAt": next_midnight(today, timezone)}})
         return
     plan = plan_schedule(check_in, check_in["scheduledUntil"], today, timezone)
-    await store.set_scheduled(ctx, customer_id, check_in_id, item[0], plan.scheduled_until, plan.due_at)
+    fields = {"name": item[0], "scheduledUntil": plan.scheduled_until, "dueAt": plan.due_at}
+    await check_ins.set_derived(ctx, where, {"$set": fields})
     if absent := await _schedule_dates(ctx, customer_id, check_in_id, *item, plan.dates):
         earlier = [day for day in check_in.get("absentDates", ()) if day >= str(today)]
-        await store.set_absent_dates(ctx, customer_id, check_in_id, [*earlier, *absent])
+        await check_ins.set_derived(ctx, where, {"$set": {"absentDates": [*earlier, *absent]}})
 
 
 @transactional
@@ -119,8 +143,7 @@ async def delete(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> 
     Raises NotFound if the client has no such check-in, and what `list_check_ins` raises.
     """
     customer = await customers.get_visible(ctx, customer_id, _CUSTOMER_FIELDS)
-    if not await store.delete(ctx, customer_id, check_in_id):
-        raise NotFound("check-in")
+    require_found(await check_ins.delete(ctx, {"customerId": customer_id, "_id": check_in_id}), "check-in")
     await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
 
 
@@ -142,14 +165,14 @@ async def follow_availability(ctx: Context, event: AvailabilityChanged) -> None:
     before = event.before if event.before is not None and is_absence(event.before) else None
     after = event.after if event.after is not None and is_absence(event.after) else None
     calendar, today = ClientCalendar(event.customer_id), await customers.get_local_date(ctx, event.customer_id)
-    check_ins = await store.find_all(ctx, event.customer_id)
-    absent = {each["_id"]: set(each.get("absentDates", ())) for each in check_ins}
+    of_client = await _find_all(ctx, event.customer_id)
+    absent = {each["_id"]: set(each.get("absentDates", ())) for each in of_client}
     if after is not None:
         days = {"$gte": after["from"]} | ({} if after["until"] is None else {"$lte": after["until"]})
         blocks = await block_batches.read_check_in_days(ctx, calendar, None, days)
         if event.is_undo:
             taken = {(block["checkInId"], block["date"]) for block in blocks}
-            for each in check_ins:
+            for each in of_client:
                 absent[each["_id"]] |= {day for day in _dates_of(each, after, today) if (each["_id"], day) not in taken}
         else:
             removed = [block for block in blocks if has_nothing_done(block)]
@@ -157,13 +180,13 @@ async def follow_availability(ctx: Context, event: AvailabilityChanged) -> None:
             for block in removed:
                 if (check_in_id := block["checkInId"]) in absent:
                     absent[check_in_id].add(str(block["date"]))
-    for each in check_ins:
+    for each in of_client:
         dates = sorted(day for day in absent[each["_id"]] if day >= str(today))
         free = [day for day in dates if before is not None and includes(before, day) and not _includes(after, day)]
         await _add_missing_blocks(ctx, event.customer_id, each, free)
         left = [day for day in dates if day not in free]
         if left != each.get("absentDates", []):
-            await store.set_absent_dates(ctx, event.customer_id, each["_id"], left)
+            await check_ins.set_derived(ctx, {"_id": each["_id"]}, {"$set": {"absentDates": left}})
 
 
 def _includes(period: Availability | None, day: str) -> bool:
@@ -249,3 +272,37 @@ async def _remove_upcoming(ctx: Context, customer_id: ObjectId, check_in_id: Obj
     upcoming = await block_batches.read_check_in_days(ctx, calendar, check_in_id, {"$gte": str(today)})
     removed = [block["_id"] for block in upcoming if has_nothing_done(block)]
     await block_batches.write(ctx, calendar, Batch(removed=removed), [])
+
+
+# --- on which dates a check-in takes place ---------------------------------------------------------------------------
+
+
+def plan_schedule(recurrence: Recurrence, scheduled_until: str | None, today: date, timezone: str) -> SchedulePlan:
+    """Return what to schedule on the client's local date `today` (in `timezone`, an IANA name).
+
+    Dates that have passed, and those up to `scheduled_until`, are left out.
+    """
+    last = today + timedelta(days=DAYS_AHEAD - 1)
+    first = today
+    if scheduled_until is not None:
+        first = max(first, date.fromisoformat(scheduled_until) + timedelta(days=1))
+        last = max(last, first - timedelta(days=1))
+    dates: list[str] = []
+    for day in iterate_dates(recurrence, first):
+        if day > last:
+            opens = day - timedelta(days=DAYS_AHEAD)
+            return SchedulePlan(dates, str(last), next_midnight(opens, timezone))
+        dates.append(str(day))
+    return SchedulePlan(dates, str(last), None)
+
+
+def iterate_dates(recurrence: Recurrence, first: date) -> Iterator[date]:
+    """Yield the dates of a check-in from `first` on, ascending."""
+    start = date.fromisoformat(recurrence["startDate"]).toordinal()
+    end = date.fromisoformat(recurrence["until"] or str(date.max)).toordinal()
+    step = recurrence["everyDays"] or _WEEK
+    if recurrence["weekday"] is not None:
+        start += (recurrence["weekday"] - date.fromordinal(start).isoweekday()) % _WEEK
+    steps_before = max(0, -((start - first.toordinal()) // step))
+    for number in range(start + steps_before * step, end + 1, step):
+        yield date.fromordinal(number)

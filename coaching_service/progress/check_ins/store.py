@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
@@ -16,7 +16,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import names_of, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.metrics import Backlog
-from coaching_service.progress.check_ins.models import CheckIn, DueCheckIn, NewCheckInDocument, StoredCheckIn
+from coaching_service.progress.check_ins.models import CheckIn, DueCheckIn, StoredCheckIn
 
 
 def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
@@ -51,47 +51,7 @@ check_ins = Documents[StoredCheckIn](
         complete=_complete_imported,
     ),
 )
-_FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
-
-
-async def create(ctx: Context, check_in: NewCheckInDocument) -> StoredCheckIn:
-    """Store a new check-in."""
-    return await check_ins.insert(ctx, check_in)
-
-
-async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredCheckIn]:
-    """Return the check-ins of a client, oldest first."""
-    return await check_ins.find(ctx, {"customerId": customer_id}, sort=("_id",), fields=_FIELDS)
-
-
-async def find_one(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> StoredCheckIn | None:
-    """Return a check-in of a client, or None."""
-    return await check_ins.find_one(ctx, {"customerId": customer_id, "_id": check_in_id}, _FIELDS)
-
-
-async def set_scheduled(
-    ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, name: str, until: str | None, due_at: datetime | None
-) -> None:
-    """Store up to which date a check-in is scheduled, under which name, and when its next date has to be."""
-    fields = {"name": name, "scheduledUntil": until, "dueAt": due_at}
-    await check_ins.set_derived(ctx, {"customerId": customer_id, "_id": check_in_id}, {"$set": fields})
-
-
-async def set_absent_dates(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, dates: Sequence[str]) -> None:
-    """Store which of its dates a check-in leaves out because of an absence."""
-    where = {"customerId": customer_id, "_id": check_in_id}
-    await check_ins.set_derived(ctx, where, {"$set": {"absentDates": list(dates)}})
-
-
-async def set_due(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId, due_at: datetime | None) -> None:
-    """Store when a check-in has to be scheduled again; None: not at all."""
-    where = {"customerId": customer_id, "_id": check_in_id}
-    await check_ins.set_derived(ctx, where, {"$set": {"dueAt": due_at}})
-
-
-async def delete(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> bool:
-    """Delete a check-in; returns whether it existed."""
-    return await check_ins.delete(ctx, {"customerId": customer_id, "_id": check_in_id}) is not None
+FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
 
 
 async def list_due(services: Services, limit: int) -> list[DueCheckIn]:
@@ -114,9 +74,3 @@ async def postpone(services: Services, company_id: ObjectId, ids: Sequence[Objec
     """Schedule a company's check-ins no earlier than `delay` from now on."""
     where = {"companyId": company_id, "_id": {"$in": list(ids)}}
     await check_ins.across_companies(services).update_many(where, {"$set": {"dueAt": now() + delay}})
-
-
-async def set_due_within(ctx: Context, delay: timedelta) -> None:
-    """Make the check-ins of the company due that are due within `delay`."""
-    at = now()
-    await check_ins.set_derived(ctx, {"dueAt": {"$lte": at + delay}}, {"$set": {"dueAt": at}})

@@ -21,7 +21,6 @@ from coaching_service.core.validation import Text
 from coaching_service.core.validation_messages import BEFORE_START, Message
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
-from coaching_service.progress.check_ins._recurrence import DAYS_AHEAD
 from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, Recurrence
 from coaching_service.progress.reminders.planning import CHECK_INS_AT
 from coaching_service.training.workout_text.argument_checks import check_names
@@ -112,7 +111,7 @@ async def schedule_check_in(
 def _count_days(check_in: Recurrence) -> int:
     """Return the number of days from the first to the last check-in, without an end those that are scheduled ahead."""
     first, last = check_in["startDate"], check_in["until"]
-    return DAYS_AHEAD if last is None else count_span([first, last])
+    return service.DAYS_AHEAD if last is None else count_span([first, last])
 
 
 def _describe(check_in: CheckIn) -> str:

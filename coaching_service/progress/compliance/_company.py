@@ -11,14 +11,14 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 from coaching_service.people.customers.models import Customer, CustomerRate
-from coaching_service.progress.compliance._calculation import (
+from coaching_service.progress.compliance.models import ClientCompliance
+from coaching_service.progress.compliance.service import (
     count_workout_days,
     describe_day,
     group_by_date,
+    load_days,
     percentage,
 )
-from coaching_service.progress.compliance.models import ClientCompliance
-from coaching_service.progress.compliance.service import load_days
 from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 # Of clients without one below the percentage, in a row.
@@ -87,13 +87,9 @@ async def _read_between(
         for client in part["docs"]
     ]
     if below is not None:
-        docs = [each for each in docs if _is_below(each, below)]
+        rated = [(each, each["workoutCompletionPercentage"]) for each in docs]
+        docs = [each for each, rate in rated if rate is not None and rate < below]
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
-
-
-def _is_below(client: ClientCompliance, below: int) -> bool:
-    rate = client["workoutCompletionPercentage"]
-    return rate is not None and rate < below
 
 
 def _present_computed(

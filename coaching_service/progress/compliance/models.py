@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired, TypedDict, get_args
+from datetime import date
+from typing import Annotated, Any, NotRequired, TypedDict, get_args
 
 from marshmallow import validate as validators
+from marshmallow import validates_schema
 
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Date
-from coaching_service.core.validation_messages import Message
+from coaching_service.core.validation import Date, Input
+from coaching_service.core.validation_messages import Message, invalid
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 
 MAX_LIST_DAYS = 92
@@ -130,11 +133,32 @@ class ComplianceListQuery(_RateQuery, _Range):
     """Either `period`, on request with `sort`; or `from` and `to`; with `below` on request."""
 
 
-class ClientTimezone(TypedDict):
-    """A client and their time zone (None: the company's)."""
+class _EitherPeriodOrRange(Input):
+    @validates_schema(skip_on_field_errors=True)
+    def validate_period(self, data: ComplianceListQuery, **_: Any) -> None:
+        """Raise ValidationError unless there is either a period, or a range of at most 92 days without its filters."""
+        if "period" in data:
+            for name in {"from", "to"} & data.keys():
+                raise invalid("must not be combined with period", "NOT_ALLOWED", name)
+            return
+        for name in ("from", "to"):
+            if name not in data:
+                both_missing = "from" not in data and "to" not in data
+                raise (
+                    invalid("is required, or from and to", "REQUIRED", "period")
+                    if both_missing
+                    else invalid("is required", "REQUIRED", name)
+                )
+        if data.get("sort") == "percentage":
+            raise invalid("must be name with from and to", "NOT_ALLOWED", "sort")
+        days = (date.fromisoformat(data["to"]) - date.fromisoformat(data["from"])).days + 1
+        if days < 1:
+            raise invalid("must not be before from", "BEFORE_START", "to")
+        if days > MAX_LIST_DAYS:
+            raise invalid(f"must be at most {MAX_LIST_DAYS} days with from", "RANGE_TOO_LONG", "to")
 
-    _id: ObjectId
-    timezone: str | None
+
+COMPLIANCE_LIST_QUERY = query_of(ComplianceListQuery, _EitherPeriodOrRange)
 
 
 class ComplianceRates(TypedDict):

@@ -9,10 +9,13 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.progress.compliance import _company, service
-from coaching_service.progress.compliance.models import ClientCompliance, Compliance, ComplianceListQuery
-from coaching_service.progress.compliance.schemas import COMPLIANCE_LIST_QUERY
-from coaching_service.progress.form_responses.models import OpenRange
-from coaching_service.progress.form_responses.schemas import OPEN_RANGE
+from coaching_service.progress.compliance.models import (
+    COMPLIANCE_LIST_QUERY,
+    ClientCompliance,
+    Compliance,
+    ComplianceListQuery,
+)
+from coaching_service.progress.form_responses.models import OPEN_RANGE, OpenRange
 
 routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 company_routes = Routes("/coach/compliance", tag="Compliance")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from itertools import groupby
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -13,17 +14,9 @@ from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.compliance._calculation import (
-    count_workout_days,
-    describe_day,
-    describe_days,
-    group_by_date,
-    list_dates,
-    percentage,
-)
 from coaching_service.progress.compliance.models import (
+    BlockCompliance,
     ClientFigures,
-    ClientTimezone,
     Compliance,
     ComplianceRates,
     DayCompliance,
@@ -54,7 +47,8 @@ async def get_compliance(
     if (end - start).days >= MAX_DAYS:
         raise invalid_field("to", f"must be less than {MAX_DAYS} days after from", code="RANGE_TOO_LONG")
     blocks, absences = await load_days(ctx, [customer_id], str(start), str(end))
-    days = describe_days(group_by_date(blocks[customer_id]), start, end, absences[customer_id])
+    by_date = group_by_date(blocks[customer_id])
+    days = [describe_day(day, by_date.get(day, ()), absences[customer_id]) for day in _list_dates(start, end)]
     total, completed = count_workout_days(days, today)
     return {
         "customerId": customer_id,
@@ -67,16 +61,12 @@ async def get_compliance(
     }
 
 
-async def compute_figures(ctx: Context, clients: Sequence[ClientTimezone]) -> dict[ObjectId, ClientFigures]:
-    """Return, by client, the compliance rates for the 7, 30 and 90 days up to their today and the last trained date."""
-    today_of = {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
-    days_of, *last_trained_dates = await gather_reads(
-        ctx, get_days(ctx, today_of), *(queries.find_session_date(ctx, client, "-date") for client in today_of)
+async def compute_figures(ctx: Context, customer_id: ObjectId, today: date) -> ClientFigures:
+    """Return a client's compliance rates for the 7, 30 and 90 days up to `today`, and the last trained date."""
+    days_of, last_trained = await gather_reads(
+        ctx, get_days(ctx, {customer_id: today}), queries.find_session_date(ctx, customer_id, "-date")
     )
-    return {
-        client: {**compute_rates(days_of[client], today), "lastTrainedDate": last_trained_date}
-        for (client, today), last_trained_date in zip(today_of.items(), last_trained_dates, strict=True)
-    }
+    return {**compute_rates(days_of[customer_id], today), "lastTrainedDate": last_trained}
 
 
 async def get_days(
@@ -113,7 +103,7 @@ async def get_recent_days(
     recent: dict[ObjectId, list[tuple[str, Status | None]]] = {}
     for client, today in today_of.items():
         by_date = group_by_date(blocks_of[client])
-        dates = list_dates(_first_of_days(today, length), today)
+        dates = _list_dates(_first_of_days(today, length), today)
         absences = absences_of[client]
         recent[client] = [(day, status_of_day(by_date.get(day, ()), today, is_away=day in absences)) for day in dates]
     return recent
@@ -183,3 +173,57 @@ async def describe_missed(ctx: Context, today_of: Mapping[ObjectId, date]) -> di
         if names:
             missed[client] = ", ".join(names)
     return missed
+
+
+# --- which days count, and which of them are completed ----------------------------------------------------------------
+
+
+def group_by_date(blocks: Iterable[ScheduledBlock]) -> dict[str, list[ScheduledBlock]]:
+    """Return the blocks of each date that has any; `blocks` are sorted by date."""
+    return {day: list(blocks_of_day) for day, blocks_of_day in groupby(blocks, key=lambda block: block["date"])}
+
+
+def _list_dates(start: date, end: date) -> list[str]:
+    """Return every date from `start` to `end`."""
+    return [str(date.fromordinal(number)) for number in range(start.toordinal(), end.toordinal() + 1)]
+
+
+def describe_day(day: str, blocks: Sequence[ScheduledBlock], absences: Absences) -> DayCompliance:
+    """Return what was scheduled and completed on one day.
+
+    A workout day has a block that is not rest and has an exercise, a circuit or a task; it is completed when all items
+    of such blocks are. Other blocks are ignored in both. A day on which the client does not train is none.
+    """
+    is_absent = day in absences
+    workouts = [block for block in blocks if block["isWorkout"]]
+    total = sum(block["totalItems"] for block in workouts)
+    completed = sum(block["completedItems"] for block in workouts)
+    return {
+        "date": day,
+        "isWorkoutDay": total > 0 and not is_absent,
+        "isRestDay": not workouts and any(block["isRest"] for block in blocks),
+        "isCompleted": total > 0 and completed == total and not is_absent,
+        "totalItems": total,
+        "completedItems": completed,
+        "workoutBlocks": [_describe_block(block) for block in blocks],
+    }
+
+
+def _describe_block(block: ScheduledBlock) -> BlockCompliance:
+    is_completed = block["totalItems"] > 0 and block["completedItems"] == block["totalItems"]
+    return {"id": block["_id"], "name": block["name"], "isCompleted": is_completed}
+
+
+def count_workout_days(days: Iterable[DayCompliance], today: date) -> tuple[int, int]:
+    """Return the numbers of workout days and of completed ones, up to yesterday, and today once completed."""
+    counted = [
+        day
+        for day in days
+        if day["isWorkoutDay"] and (day["date"] < str(today) or (day["date"] == str(today) and day["isCompleted"]))
+    ]
+    return len(counted), sum(day["isCompleted"] for day in counted)
+
+
+def percentage(completed: int, total: int) -> float | None:
+    """Completed workout days in percent, to one decimal; None without a workout day."""
+    return round(100 * completed / total, 1) if total else None

@@ -20,8 +20,8 @@ async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
     today = ctx.caller.today(customer["timezone"])
     figures, period = await gather_reads(
         ctx,
-        compliance.compute_figures(ctx, [{"_id": customer_id, "timezone": customer["timezone"]}]),
+        compliance.compute_figures(ctx, customer_id, today),
         availability.find_present_or_next(ctx, customer_id, today),
     )
-    customer["customerRoleData"] = {**customer["customerRoleData"], **figures[customer_id]}
+    customer["customerRoleData"] = {**customer["customerRoleData"], **figures}
     return {**customer, "availability": period}

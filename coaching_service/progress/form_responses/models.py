@@ -5,11 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from marshmallow import ValidationError, validates_schema
+
 from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
-from coaching_service.core.validation import Date, Text
+from coaching_service.core.validation import Date, Input, Text
 from coaching_service.library.forms.models import AnswerValue
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -71,6 +74,18 @@ class InboxQuery(PartQuery, OpenRange):
     reviewed: NotRequired[Annotated[bool, Description("`true`: only reviewed ones; `false`: only the others.")]]
     formId: NotRequired[Annotated[ObjectId, Description("Only responses to this form.")]]
     customerId: NotRequired[Annotated[ObjectId, Description("Only responses of this client.")]]
+
+
+class _InOrder(Input):
+    @validates_schema
+    def in_order(self, data: OpenRange, **_: Any) -> None:
+        """The end is not before the start."""
+        if "from" in data and "to" in data and data["to"] < data["from"]:
+            raise ValidationError("must not be before from", "to")
+
+
+OPEN_RANGE = query_of(OpenRange, _InOrder)
+INBOX_QUERY = query_of(InboxQuery, _InOrder)
 
 
 class Review(TypedDict):

@@ -10,7 +10,7 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
-from coaching_service.progress.form_responses import models, schemas, service
+from coaching_service.progress.form_responses import models, service
 
 routes = Routes("/coach/customers/{customerId}/form-responses", tag="Form responses")
 own_routes = Routes("/customer/form-responses", tag="The client's own")
@@ -21,7 +21,7 @@ inbox_routes = Routes(
 _RECEIVED = output_of(models.ReceivedResponse, output_of(models.FormResponse))
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=schemas.OPEN_RANGE(), returns=list_of(models.FormResponse))
+@routes.get("", access=coach(FORMS.VIEW), query=models.OPEN_RANGE(), returns=list_of(models.FormResponse))
 async def list_form_responses(
     ctx: Context, customer_id: ObjectId, query: models.OpenRange
 ) -> list[models.FormResponse]:
@@ -32,7 +32,7 @@ async def list_form_responses(
     return await service.list_between(ctx, customer_id, query.get("from"), query.get("to"))
 
 
-@inbox_routes.get("", access=coach(FORMS.VIEW), query=schemas.INBOX_QUERY(), returns=cursor_page_of(_RECEIVED))
+@inbox_routes.get("", access=coach(FORMS.VIEW), query=models.INBOX_QUERY(), returns=cursor_page_of(_RECEIVED))
 async def list_received_form_responses(ctx: Context, query: models.InboxQuery) -> CursorPage[models.ReceivedResponse]:
     """List the responses of all clients to forms, the one with the latest date first.
 
@@ -74,7 +74,7 @@ async def set_form_response_reviewed(
     return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])
 
 
-@own_routes.get("", access=customer(), query=schemas.OPEN_RANGE(), returns=list_of(models.FormResponse))
+@own_routes.get("", access=customer(), query=models.OPEN_RANGE(), returns=list_of(models.FormResponse))
 async def list_own_form_responses(ctx: Context, query: models.OpenRange) -> list[models.FormResponse]:
     """List my responses to forms, newest first.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import FieldError, InvalidFields, NotFound
+from coaching_service.core.errors import FieldError, InvalidFields, NotFound, require_found
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.pagination import CursorPage
@@ -17,11 +19,22 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
 from coaching_service.progress.form_responses._answers import find_error, is_blank
-from coaching_service.progress.form_responses.models import FormResponse, ReceivedResponse, ReviewFields, StoredResponse
+from coaching_service.progress.form_responses.models import (
+    FormResponse,
+    FormResponseAnswer,
+    ReceivedResponse,
+    ResponseFields,
+    ReviewFields,
+    StoredResponse,
+)
+from coaching_service.progress.form_responses.store import INBOX_ORDER, responses
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
 from coaching_service.training.workouts.reports import blocks as client_queries
+
+_NAME = "form response"
+_RETURNED = names_of(FormResponse)
 
 
 def require_valid(form: ItemForm, answers: Sequence[FormAnswer], *, complete: bool) -> None:
@@ -74,33 +87,29 @@ async def record_response(
 
     The response has the text of the questions at the time. Returns its identifier, None if it was deleted.
     """
+    where = {"customerId": customer_id, "witemId": item_id}
     if not answers:
-        await store.delete(ctx, customer_id, item_id)
+        await responses.delete_many(ctx, where)
         return None
     labels = {question["_id"]: question["label"] for question in form["questions"]}
-    return await store.upsert(
-        ctx,
-        customer_id,
-        item_id,
-        {
-            "formId": form["formId"],
-            "formName": form["name"],
-            "date": date,
-            "answers": [
-                {
-                    "questionId": answer["questionId"],
-                    "value": answer["value"],
-                    "label": labels[answer["questionId"]],
-                }
-                for answer in answers
-            ],
-        },
-    )
+    given: list[FormResponseAnswer] = [
+        {"questionId": each["questionId"], "value": each["value"], "label": labels[each["questionId"]]}
+        for each in answers
+    ]
+    fields: ResponseFields = {"formId": form["formId"], "formName": form["name"], "date": date, "answers": given}
+    previous = await responses.find_one(ctx, where, ("answers", "reviewedAt", "reviewedBy"))
+    same = previous if previous is not None and previous["answers"] == given else None
+    review: ReviewFields = {  # other answers have to be reviewed again
+        "reviewedAt": same.get("reviewedAt") if same else None,
+        "reviewedBy": same.get("reviewedBy") if same else None,
+    }
+    return (await responses.upsert(ctx, where, {**fields, **review}))["_id"]
 
 
 async def move_responses(ctx: Context, event: RecordedItemsRescheduled) -> None:
     """Move the responses submitted with rescheduled items to the new date."""
-    await store.set_date(ctx, event.customer_id, event.item_ids, event.date)
+    where = {"customerId": event.customer_id, "witemId": {"$in": list(event.item_ids)}}
+    await responses.update_many(ctx, where, {"$set": {"date": event.date}})
 
 
 async def list_between(
@@ -111,13 +120,20 @@ async def list_between(
     Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
     such client, Forbidden if the client is outside the caller's scope.
     """
-    _, visible, responses = await gather_reads(
+    dates = _dates_between(start_date, end_date)
+    where: Filter = {"customerId": customer_id} | ({"date": dates} if dates else {})
+    _, visible, listed = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
         visibility.get_visibility(ctx, customer_id),
-        store.list_between(ctx, customer_id, start_date, end_date),
+        responses.find(ctx, where, sort=INBOX_ORDER, fields=_RETURNED),
     )
-    return [response for response in responses if visible.allows(day=response["date"])]
+    return [_present(response) for response in listed if visible.allows(day=response["date"])]
+
+
+def _dates_between(start_date: str | None, end_date: str | None) -> Filter:
+    bounds = {"$gte": start_date, "$lte": end_date}
+    return {operator: bound for operator, bound in bounds.items() if bound is not None}
 
 
 async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[ObjectId, tuple[ObjectId, ObjectId]]:
@@ -125,7 +141,9 @@ async def locate_own(ctx: Context, response_ids: Sequence[ObjectId]) -> dict[Obj
 
     Responses whose item was removed are left out.
     """
-    items = await store.find_item_ids(ctx, ctx.caller.id, response_ids)
+    where: Filter = {"customerId": ctx.caller.id, "_id": {"$in": list(response_ids)}}
+    listed = await responses.find(ctx, where, fields=("witemId",), hint="_id_")
+    items = {response["_id"]: response["witemId"] for response in listed}
     blocks = await client_queries.find_blocks_of_items(ctx, ctx.caller.id, list(items.values()))
     return {response_id: (blocks[item_id], item_id) for response_id, item_id in items.items() if item_id in blocks}
 
@@ -153,21 +171,21 @@ async def list_received(
         "from": start_date,
         "to": end_date,
     }
-    list_part = ListPart(ctx, "form-responses", filters, store.INBOX_ORDER, size=limit, after=after)
-    bounds = {"$gte": start_date, "$lte": end_date}
-    stored = await store.find_inbox(
-        ctx,
-        list_part.condition(),
-        reviewed=reviewed,
-        form_id=form_id,
-        customer_ids=await customers.select_ids_in_scope(ctx, customer_id),
-        dates={operator: bound for operator, bound in bounds.items() if bound is not None},
-        limit=limit + 1,
-    )
+    list_part = ListPart(ctx, "form-responses", filters, INBOX_ORDER, size=limit, after=after)
+    where = list_part.condition()
+    if dates := _dates_between(start_date, end_date):
+        where = {"$and": [where, {"date": dates}]}
+    if reviewed is not None:
+        where = {**where, "reviewedAt": {"$ne": None} if reviewed else None}
+    if form_id is not None:
+        where = {**where, "formId": form_id}
+    if (customer_ids := await customers.select_ids_in_scope(ctx, customer_id)) is not None:
+        where = {**where, "customerId": {"$in": list(customer_ids)}}
+    stored = await responses.find(ctx, where, sort=INBOX_ORDER, limit=limit + 1)
     part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({response["customerId"] for response in part["docs"]}))
     docs: list[ReceivedResponse] = [
-        {**store.present(response), "customer": references[response["customerId"]]}
+        {**_present(response), "customer": references[response["customerId"]]}
         for response in part["docs"]
         if response["customerId"] in references  # the client may be being erased
     ]
@@ -176,11 +194,9 @@ async def list_received(
 
 async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
     """Return a response of any client in the coach's scope. Raises NotFound, Forbidden."""
-    response = await store.find_one(ctx, response_id)
-    if response is None:
-        raise NotFound("form response")
+    response = require_found(await responses.find_one(ctx, {"_id": response_id}), _NAME)
     customer = await customers.get_visible_reference(ctx, response["customerId"])
-    return {**store.present(response), "customer": customer}
+    return {**_present(response), "customer": customer}
 
 
 count_not_reviewed = store.count_not_reviewed
@@ -192,23 +208,20 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
 
     Raises NotFound for a response that does not exist, Forbidden if its client is outside the caller's scope.
     """
-    response = await store.find_one(ctx, response_id)
-    if response is None:
-        raise NotFound("form response")
+    response = require_found(await responses.find_one(ctx, {"_id": response_id}), _NAME)
     customer = await customers.get_visible_reference(ctx, response["customerId"])
     if reviewed != (response.get("reviewedAt") is not None):
         review: ReviewFields = {
             "reviewedAt": now() if reviewed else None,
             "reviewedBy": ctx.caller.id if reviewed else None,
         }
-        response = await store.set_review(ctx, response, review)
-        if response is None:
-            raise NotFound("form response")
+        where = {"customerId": response["customerId"], "_id": response_id}
+        response = require_found(await responses.update(ctx, where, {"$set": dict(review)}), _NAME)
         await derived_figures.mark_due(ctx, [customer["_id"]])
         if reviewed:
             data = {"responseId": response_id}
             ctx.changes.events.append(LoggedEvent("form.reviewed", customer["_id"], data, response_id))
-    return {**store.present(response), "customer": customer}
+    return {**_present(response), "customer": customer}
 
 
 async def find_newest_unreviewed_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
@@ -224,3 +237,8 @@ def _describe_answers(response: StoredResponse) -> str:
         f"{each['label']} {each['value']}" for each in response["answers"] if isinstance(each["value"], int | float)
     ]
     return f"{response['formName']}: {'; '.join([*texts, *others])}" if texts or others else response["formName"]
+
+
+def _present(stored: StoredResponse) -> FormResponse:
+    """Return a stored response as it is returned."""
+    return cast("FormResponse", {name: stored.get(name) for name in _RETURNED})

@@ -7,7 +7,7 @@ from html import escape
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import require_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
@@ -15,6 +15,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import store
 from coaching_service.progress.notes.html import plain_text, sanitise
 from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
+from coaching_service.progress.notes.store import notes
 
 _FEED_TEXT_LENGTH = 200
 
@@ -25,16 +26,13 @@ async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     await customers.get_visible(ctx, customer_id)
-    return await store.list_notes(ctx, customer_id)
+    return await notes.find(ctx, {"customerId": customer_id}, sort=("-createdAt", "-_id"))
 
 
 async def get(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note:
     """Return a note on a client. Raises NotFound if the client has no such note, and what `list_notes` raises."""
     await customers.get_visible(ctx, customer_id)
-    note = await store.find_one(ctx, customer_id, note_id)
-    if note is None:
-        raise NotFound("note")
-    return note
+    return require_found(await notes.find_one(ctx, {"customerId": customer_id, "_id": note_id}), "note")
 
 
 @transactional
@@ -49,7 +47,7 @@ async def create(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
 
 async def _insert(ctx: Context, customer_id: ObjectId, new: NewNote) -> Note:
     author: NoteAuthor = {"_id": ctx.caller.id, "name": ctx.caller.name}
-    note = await store.create(ctx, customer_id, author, new)
+    note = await notes.insert(ctx, {"customerId": customer_id, "author": author, **new})
     if note["isHealth"]:
         await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(ctx, "note_added", customer_id, note["_id"], **_feed_data(note))
@@ -72,9 +70,8 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
     await customers.get_visible(ctx, customer_id)
     fields: NoteChange = {**change, "content": sanitise(change["content"])} if "content" in change else {**change}
     version = fields.pop("version", None)
-    note = await store.update(ctx, customer_id, note_id, fields, version)
-    if note is None:
-        raise NotFound("note")
+    where = {"customerId": customer_id, "_id": note_id}
+    note = require_found(await notes.rewrite(ctx, where, lambda _: fields, version=version), "note")
     if "isHealth" in fields:
         await derived_figures.mark_due(ctx, [customer_id])
     await activity.correct_event(ctx, "note_added", customer_id, note_id, **_feed_data(note))
@@ -85,9 +82,7 @@ async def update(ctx: Context, customer_id: ObjectId, note_id: ObjectId, change:
 async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None:
     """Delete a note and its entry in the activity feed. Raises NotFound if the client has no such note."""
     await customers.get_visible(ctx, customer_id)
-    note = await store.delete(ctx, customer_id, note_id)
-    if note is None:
-        raise NotFound("note")
+    note = require_found(await notes.delete(ctx, {"customerId": customer_id, "_id": note_id}), "note")
     if note["isHealth"]:
         await derived_figures.mark_due(ctx, [customer_id])
     await activity.delete_events(ctx, customer_id, note_id, "note_added")

@@ -14,7 +14,7 @@ from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import ClientText, DatedCount
 from coaching_service.progress.notes.html import sanitise
-from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
+from coaching_service.progress.notes.models import Note
 
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "note.created",
@@ -43,37 +43,6 @@ notes = Documents[Note](
     ),
 )
 _HEALTH_NOTES = notes.index_name("customerId", "createdAt")
-
-
-async def find_one(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note | None:
-    """Return a note on a client, or None."""
-    return await notes.find_one(ctx, {"customerId": customer_id, "_id": note_id})
-
-
-async def list_notes(ctx: Context, customer_id: ObjectId) -> list[Note]:
-    """Return the notes on a client, newest first."""
-    return await notes.find(ctx, {"customerId": customer_id}, sort=("-createdAt", "-_id"))
-
-
-async def create(ctx: Context, customer_id: ObjectId, author: NoteAuthor, new: NewNote) -> Note:
-    """Store a new note."""
-    return await notes.insert(ctx, {"customerId": customer_id, "author": author, **new})
-
-
-async def update(
-    ctx: Context, customer_id: ObjectId, note_id: ObjectId, fields: NoteChange, version: int | None
-) -> Note | None:
-    """Set `fields` of a note and return it; None if the client has no such note.
-
-    Raises Conflict if the note is no longer at `version`.
-    """
-    where = {"customerId": customer_id, "_id": note_id}
-    return await notes.rewrite(ctx, where, lambda _: fields, version=version)
-
-
-async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> Note | None:
-    """Delete a note; returns it, or None if the client has no such note."""
-    return await notes.delete(ctx, {"customerId": customer_id, "_id": note_id})
 
 
 async def count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:

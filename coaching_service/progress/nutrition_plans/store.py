@@ -6,14 +6,13 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import RECORDS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import Text
-from coaching_service.progress.nutrition_plans.models import LowCounter, NewPlan, PlanCounter, StoredPlan
+from coaching_service.progress.nutrition_plans.models import LowCounter, PlanCounter, StoredPlan
 
 ORDER = ("-number",)
 _REASON = "the numbers of all companies are checked"
@@ -46,27 +45,6 @@ counters = Documents[PlanCounter](
     transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps=("version",)),
     cross_company_reason=_REASON,
 )
-
-
-async def find_one(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:
-    """Return a plan version, or None."""
-    return await plans.find_one(ctx, {"customerId": customer_id, "_id": plan_id})
-
-
-async def next_number(ctx: Context, customer_id: ObjectId) -> int:
-    """Return the next version number; a number is never used twice, not even after its version was deleted."""
-    counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
-    return counter["version"] + 1
-
-
-async def create(ctx: Context, plan: NewPlan) -> StoredPlan:
-    """Store a new plan version."""
-    return await plans.insert(ctx, plan)
-
-
-async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> StoredPlan | None:
-    """Delete a plan version; returns what was deleted, or None."""
-    return await plans.delete(ctx, {"customerId": customer_id, "_id": plan_id})
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------

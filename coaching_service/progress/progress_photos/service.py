@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Literal, Unpack
+from typing import Literal, Unpack, cast
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -12,7 +12,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.dates import local_date
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventValue
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.downloads import Download
@@ -25,14 +25,15 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.record_lists import list_records
 from coaching_service.people.files import service as stored_files
-from coaching_service.progress.progress_photos import store
 from coaching_service.progress.progress_photos.models import (
     ProgressPhoto,
     ProgressPhotoSides,
     StoredPhoto,
     StoredPhotos,
 )
-from coaching_service.progress.progress_photos.store import SIDES
+from coaching_service.progress.progress_photos.store import ORDER, SIDES, photos
+
+_NAME = "progress photo"
 
 
 async def list_photos(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[ProgressPhoto]:
@@ -41,7 +42,7 @@ async def list_photos(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOf
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
     present = partial(_to_photos, ctx)
-    return await list_records(ctx, customer_id, store.photos, "progress_photos", store.ORDER, present, part)
+    return await list_records(ctx, customer_id, photos, "progress_photos", ORDER, present, part)
 
 
 async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> ProgressPhoto:
@@ -50,13 +51,10 @@ async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> Progr
 
 
 async def _get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> StoredPhotos:
-    photos: StoredPhotos | None
-    _, photos = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.find_one(ctx, customer_id, photos_id)
-    )
-    if photos is None:
-        raise NotFound("progress photo")
-    return photos
+    where = {"customerId": customer_id, "_id": photos_id}
+    _, of_date = await gather_reads(ctx, customers.get_visible(ctx, customer_id), photos.find_one(ctx, where))
+    stored: StoredPhotos = require_found(of_date, _NAME)
+    return stored
 
 
 async def create(
@@ -77,16 +75,17 @@ async def _add(
     customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
     timezone = customer["timezone"] or ctx.caller.company.timezone
     date = taken if isinstance(taken, str) else str(local_date(taken, timezone))
-    before = await store.find_by_date(ctx, customer_id, date)
+    where = {"customerId": customer_id, "date": date}
+    before = await photos.find_one(ctx, where)
     if file is None:
-        return before if before is not None else await store.upsert(ctx, customer_id, date, {})
+        return before if before is not None else await photos.upsert(ctx, where, {})
     side = SIDES[side_index]
-    photos = await store.upsert(ctx, customer_id, date, {side: _to_stored(file)})
+    of_date = await photos.upsert(ctx, where, {f"sides.{side}": _to_stored(file)})
     await files.discard(ctx, _file_ids(before, side))
-    data = {"photoId": photos["_id"], "side": side, "day": date}
-    await activity.record_event(ctx, "photo_added", customer_id, photos["_id"], **data)
+    data = {"photoId": of_date["_id"], "side": side, "day": date}
+    await activity.record_event(ctx, "photo_added", customer_id, of_date["_id"], **data)
     await activity_dates.record_activity(ctx, customer_id)
-    return photos
+    return of_date
 
 
 async def replace(
@@ -113,9 +112,7 @@ async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, 
 
     It must not be cached. Raises NotFound, and what `list_photos` raises.
     """
-    photo = (await _get(ctx, customer_id, photos_id)).get("sides", {}).get(side)
-    if photo is None:
-        raise NotFound("progress photo")
+    photo = require_found((await _get(ctx, customer_id, photos_id)).get("sides", {}).get(side), _NAME)
     return await stored_files.open_file(ctx, (photo["thumbnailId"] if small else None) or photo["fileId"])
 
 
@@ -123,27 +120,22 @@ async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, 
 async def _replace(
     ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, file: StoredFile, version: int | None
 ) -> StoredPhotos:
-    before = await store.find_one(ctx, customer_id, photos_id)
-    if before is None:
-        raise NotFound("progress photo")
-    photos = await store.update(ctx, photos_id, {side: _to_stored(file)}, version)
-    if photos is None:
-        raise NotFound("progress photo")
+    before = require_found(await photos.find_one(ctx, {"customerId": customer_id, "_id": photos_id}), _NAME)
+    change = {"$set": {f"sides.{side}": _to_stored(file)}}
+    after = require_found(await photos.update(ctx, {"_id": photos_id}, change, version=version), _NAME)
     await files.discard(ctx, _file_ids(before, side))
-    data: dict[str, EventValue] = {"photoId": photos_id, "side": side, "date": photos["date"]}
+    data: dict[str, EventValue] = {"photoId": photos_id, "side": side, "date": after["date"]}
     ctx.changes.events.append(LoggedEvent("photo.added", customer_id, data, photos_id))
-    return photos
+    return after
 
 
 @transactional
 async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> None:
     """Delete the photos of one date with their files. Raises NotFound if the client has no such photos."""
     await customers.get_visible(ctx, customer_id)
-    photos = await store.delete(ctx, customer_id, photos_id)
-    if photos is None:
-        raise NotFound("progress photo")
+    removed = require_found(await photos.delete(ctx, {"customerId": customer_id, "_id": photos_id}), _NAME)
     await activity.delete_events(ctx, customer_id, photos_id, "photo_added")
-    await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(photos, side)])
+    await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(removed, side)])
     if not ctx.caller.is_coach:
         await activity_dates.record_activity(ctx, customer_id)
 
@@ -153,24 +145,17 @@ def _to_stored(file: StoredFile) -> StoredPhoto:
 
 
 def _to_photos(ctx: Context, stored: StoredPhotos) -> ProgressPhoto:
-    sides = stored.get("sides", {})
-    front, back, side = (sides.get(name) for name in ("front", "back", "side"))
-    photos: ProgressPhotoSides = {
-        "frontKey": _key(front),
-        "frontUrl": _url(ctx, front, "fileId"),
-        "frontThumbnailUrl": _url(ctx, front, "thumbnailId"),
-        "backKey": _key(back),
-        "backUrl": _url(ctx, back, "fileId"),
-        "backThumbnailUrl": _url(ctx, back, "thumbnailId"),
-        "sideKey": _key(side),
-        "sideUrl": _url(ctx, side, "fileId"),
-        "sideThumbnailUrl": _url(ctx, side, "thumbnailId"),
-    }
+    links: dict[str, str | None] = {}
+    for side in SIDES.values():
+        photo = stored.get("sides", {}).get(side)
+        links[f"{side}Key"] = _key(photo)
+        links[f"{side}Url"] = _url(ctx, photo, "fileId")
+        links[f"{side}ThumbnailUrl"] = _url(ctx, photo, "thumbnailId")
     return {
         "_id": stored["_id"],
         "customerId": stored["customerId"],
         "createdAt": stored["date"],
-        "photos": photos,
+        "photos": cast("ProgressPhotoSides", links),
         "updatedAt": stored["updatedAt"],
         "version": stored["version"],
     }
@@ -187,6 +172,6 @@ def _url(ctx: Context, photo: StoredPhoto | None, field: Literal["fileId", "thum
     return None if photo is None else file_url(ctx.services, photo[field])
 
 
-def _file_ids(photos: StoredPhotos | None, side: str) -> list[ObjectId]:
-    photo = None if photos is None else photos.get("sides", {}).get(side)
+def _file_ids(stored: StoredPhotos | None, side: str) -> list[ObjectId]:
+    photo = None if stored is None else stored.get("sides", {}).get(side)
     return [] if photo is None else [file_id for file_id in (photo["fileId"], photo["thumbnailId"]) if file_id]
