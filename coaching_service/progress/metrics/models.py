@@ -116,10 +116,3 @@ class MeasurementSet(MetricsSetName):
     """An assigned metric set with the values of its metrics."""
 
     measurements: list[Measurement]
-
-
-class LoggedValue(TypedDict):
-    """A value in the log of a workout item."""
-
-    metricId: ObjectId
-    value: float

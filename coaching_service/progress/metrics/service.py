@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field, require_by_id
+from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
@@ -19,7 +20,6 @@ from coaching_service.people.customers.events import CustomersCreated
 from coaching_service.progress.metrics import plausibility, store
 from coaching_service.progress.metrics.models import (
     AssignedMetricsSet,
-    LoggedValue,
     Measurement,
     MeasurementSet,
     MetricEntry,
@@ -28,12 +28,12 @@ from coaching_service.progress.metrics.models import (
     NewEntry,
     NewMetricEntry,
     StoredAssignment,
-    StoredEntry,
     TrackedMetric,
 )
 from coaching_service.training.workouts.blocks import logs as block_logs
 from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items.models import MetricValue
 
 
 async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricsSet]:
@@ -112,9 +112,15 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Assig
     await customers.get_visible(ctx, customer_id)
     await _load_set(ctx, set_id)
     if not await _is_assigned(ctx, customer_id, set_id):
-        await store.assign(ctx, customer_id, set_id)
+        await _assign(ctx, customer_id, set_id)
     assigned = await list_assigned(ctx, customer_id)
     return next(each for each in assigned if each["metricsSet"]["_id"] == set_id)
+
+
+async def _assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
+    """Assign a set to a client, or renew a former assignment."""
+    where = {"customerId": customer_id, "metricsSetId": set_id}
+    await store.assignments.upsert(ctx, where, {"unassignedAt": None})
 
 
 assign_many = store.assign_many
@@ -123,7 +129,12 @@ assign_many = store.assign_many
 async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:
     """Assign the metric sets marked `assignAutomatically` to new clients."""
     set_ids = [metric_set["_id"] for metric_set in await metric_sets.list_automatic(ctx)]
-    await store.assign_to_new(ctx, [each.customer["_id"] for each in event.created], set_ids)
+    new = [
+        {"customerId": each.customer["_id"], "metricsSetId": set_id, "unassignedAt": None}
+        for each in event.created
+        for set_id in set_ids
+    ]
+    await store.assignments.insert_many(ctx, new)
 
 
 async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
@@ -133,10 +144,11 @@ async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Non
     """
     await customers.get_visible(ctx, customer_id)
     await _load_set(ctx, set_id, include_deleted=True)
-    if not await store.unassign(ctx, customer_id, set_id):
-        raise NotFound("assignment")
+    where = {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
+    require_found(await store.assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}), "assignment")
 
 
+@transactional
 async def record(
     ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric_id: ObjectId, date: str, value: float
 ) -> MetricEntry:
@@ -151,7 +163,20 @@ async def record(
     metric_set = await _load_set(ctx, set_id)
     if not await _is_assigned(ctx, customer_id, set_id):
         raise _not_assigned(ctx)
-    return await _record(ctx, customer_id, set_id, _find_active(metric_set, metric_id), date, value)
+    metric = _find_active(metric_set, metric_id)
+    if not ctx.caller.is_coach:
+        await activity_dates.record_activity(ctx, customer_id)
+    new = _new_entries(customer_id, set_id, date, [{"metricId": metric_id, "value": value}])
+    return (await _record(ctx, new, [metric]))[0]
+
+
+def _new_entries(
+    customer_id: ObjectId, set_id: ObjectId, date: str, values: Iterable[MetricValue], item_id: ObjectId | None = None
+) -> list[NewEntry]:
+    return [
+        {"customerId": customer_id, "metricsSetId": set_id, "date": date, "witemId": item_id, **take(MetricValue, each)}
+        for each in values
+    ]
 
 
 @transactional
@@ -182,18 +207,8 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
             metrics.append(_find_active(metric_set, value["metricId"]))
         except Conflict as error:
             raise Conflict(f"{path}: {error.message}", code=error.code) from None
-        new_entries.append(
-            {
-                **value,
-                "customerId": customer_id,
-                "metricsSetId": metric_set["_id"],
-                "witemId": None,
-            }
-        )
-    entries = await store.record_many(ctx, new_entries)
-    for entry, metric in zip(entries, metrics, strict=True):
-        await _record_activity(ctx, entry, metric)
-    return [take(MetricEntry, entry) for entry in entries]
+        new_entries.append({**value, "customerId": customer_id, "metricsSetId": metric_set["_id"], "witemId": None})
+    return await _record(ctx, new_entries, metrics)
 
 
 def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
@@ -204,33 +219,21 @@ def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
         seen.add((value["metricId"], value["date"]))
 
 
-@transactional
-async def _record(
-    ctx: Context, customer_id: ObjectId, set_id: ObjectId, metric: Metric, date: str, value: float
-) -> MetricEntry:
-    entry = await store.record(ctx, customer_id, set_id, metric["_id"], date, value, None)
-    if not ctx.caller.is_coach:
-        await activity_dates.record_activity(ctx, customer_id)
-    await _record_activity(ctx, entry, metric)
-    return take(MetricEntry, entry)
-
-
-async def _record_activity(ctx: Context, entry: StoredEntry, metric: Metric) -> None:
-    await activity.record_event(
-        ctx,
-        "metric_recorded",
-        entry["customerId"],
-        entry["_id"],
-        metricId=metric["_id"],
-        day=entry["date"],
-        **_measured(metric, entry["value"]),
-    )
+async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequence[Metric]) -> list[MetricEntry]:
+    """Store values, each with its metric, and report them in the activity feed."""
+    entries = await store.record(ctx, new_entries)
+    for entry, metric in zip(entries, metrics, strict=True):
+        data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
+        await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
+    return [take(MetricEntry, entry) for entry in entries]
 
 
 async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
     """Return the value of a metric on a date, or None. Raises what `list_assigned` raises."""
     await customers.get_visible(ctx, customer_id)
-    return await store.find_value(ctx, customer_id, metric_id, date)
+    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
+    entry = await store.entries.find_one(ctx, where, ("value",))
+    return None if entry is None else entry["value"]
 
 
 async def record_logged_values(
@@ -239,8 +242,8 @@ async def record_logged_values(
     item_id: ObjectId,
     set_id: ObjectId,
     date: str,
-    values: Sequence[LoggedValue],
-    previous: Sequence[LoggedValue],
+    values: Sequence[MetricValue],
+    previous: Sequence[MetricValue],
 ) -> list[MeasuredValue]:
     """Record the values that the log of a METRICS item changes, in the transaction of the log.
 
@@ -253,26 +256,32 @@ async def record_logged_values(
         return []
     metric_set = (await metric_sets.get_by_id(ctx, [set_id]))[set_id]
     kept_ids = [each["_id"] for each in metric_set["archivedMetrics"]] + [logged["metricId"] for logged in values]
-    await store.delete_item_values(ctx, customer_id, item_id, without=kept_ids)
+    left_out = {"customerId": customer_id, "witemId": item_id, "metricId": {"$nin": kept_ids}}
+    await store.entries.delete_many(ctx, left_out)
     if new := [logged for logged in values if logged not in previous]:
         await plausibility.require_past_dates(ctx, customer_id, [("values", date)])
         assignment = await store.find_assignment(ctx, customer_id, set_id)
         if assignment is None:
-            await store.assign(ctx, customer_id, set_id)
+            await _assign(ctx, customer_id, set_id)
         elif assignment["unassignedAt"] is not None:
             raise _not_assigned(ctx)
-    for logged in new:
-        metric = _find_active(metric_set, logged["metricId"])
-        await store.record(ctx, customer_id, set_id, metric["_id"], date, logged["value"], item_id)
+        for logged in new:
+            _find_active(metric_set, logged["metricId"])
+        await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
     return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
 
 async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     """Move the values logged with rescheduled items to the new date. Raises InvalidFields if it is in the future."""
-    if await store.has_item_values(ctx, event.customer_id, event.item_ids):
-        await plausibility.require_past_dates(ctx, event.customer_id, [("date", event.date)])
-    await store.move_item_values(ctx, event.customer_id, event.item_ids, event.date)
+    customer_id, date = event.customer_id, event.date
+    recorded = await store.entries.find(ctx, {"customerId": customer_id, "witemId": {"$in": list(event.item_ids)}})
+    if recorded:
+        await plausibility.require_past_dates(ctx, customer_id, [("date", date)])
+    for entry in recorded:
+        if entry["date"] != date:
+            await store.entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
+            await store.record(ctx, [{**take(NewEntry, entry), "date": date}])
 
 
 async def list_history(
@@ -299,10 +308,8 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await _require_known_to_client(ctx, customer_id, set_id)
     await find_metric(ctx, set_id, metric_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
-    entry = await store.find_entry(ctx, customer_id, metric_id, date)
-    if entry is None:
-        raise NotFound("value")
-    await store.delete(ctx, customer_id, entry["_id"])
+    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
+    entry = require_found(await store.entries.delete(ctx, where), "value")
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
         await block_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.documents import Documents, Filter
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.ids import ObjectId
@@ -59,11 +59,6 @@ async def find_assignment(ctx: Context, customer_id: ObjectId, set_id: ObjectId)
     return await assignments.find_one(ctx, {"customerId": customer_id, "metricsSetId": set_id})
 
 
-async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> StoredAssignment:
-    """Assign a set to a client, or renew a former assignment."""
-    return await assignments.upsert(ctx, {"customerId": customer_id, "metricsSetId": set_id}, {"unassignedAt": None})
-
-
 async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
     """Assign a set to several clients; the caller has checked that both exist and may be accessed."""
     where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
@@ -77,48 +72,9 @@ async def assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: Ob
     await assignments.upsert_many(ctx, ("customerId", "metricsSetId"), new)
 
 
-async def assign_to_new(ctx: Context, customer_ids: Sequence[ObjectId], set_ids: Sequence[ObjectId]) -> None:
-    """Assign sets to clients who are created in the same transaction."""
-    await assignments.insert_many(
-        ctx,
-        [
-            {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
-            for customer_id in customer_ids
-            for set_id in set_ids
-        ],
-    )
-
-
-async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
-    """End an assignment; returns whether there was one."""
-    where = {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
-    return await assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}) is not None
-
-
-async def record(
-    ctx: Context,
-    customer_id: ObjectId,
-    set_id: ObjectId,
-    metric_id: ObjectId,
-    date: str,
-    value: float,
-    item_id: ObjectId | None,
-) -> StoredEntry:
-    """Store the value of a metric on a date, replacing an existing one; `item_id` is the item it was logged with."""
-    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    return await entries.upsert(ctx, where, {"metricsSetId": set_id, "value": value, "witemId": item_id})
-
-
-async def record_many(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
+async def record(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
     """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
     return await entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
-
-
-async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> float | None:
-    """Return the value of a metric on a date, or None."""
-    where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    entry = await entries.find_one(ctx, where, ("value",))
-    return None if entry is None else entry["value"]
 
 
 async def find_last_before(
@@ -130,37 +86,6 @@ async def find_last_before(
     stages = ({"$sort": {"metricId": 1, "date": 1}}, {"$group": {"_id": "$metricId", **latest}})
     latest_entries = await entries.aggregate(ctx, where, *stages)
     return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in latest_entries}
-
-
-async def find_entry(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, date: str) -> StoredEntry | None:
-    """Return the entry of a metric and date, or None."""
-    return await entries.find_one(ctx, {"customerId": customer_id, "metricId": metric_id, "date": date})
-
-
-async def delete(ctx: Context, customer_id: ObjectId, entry_id: ObjectId) -> None:
-    """Delete an entry."""
-    await entries.delete(ctx, {"customerId": customer_id, "_id": entry_id})
-
-
-async def delete_item_values(
-    ctx: Context, customer_id: ObjectId, item_id: ObjectId, *, without: Sequence[ObjectId]
-) -> None:
-    """Delete the values logged with an item, those of the metrics `without` left out."""
-    await entries.delete_many(ctx, {"customerId": customer_id, "witemId": item_id, "metricId": {"$nin": list(without)}})
-
-
-async def has_item_values(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> bool:
-    """Return whether values were logged with any of some items."""
-    where = {"customerId": customer_id, "witemId": {"$in": list(item_ids)}}
-    return await entries.find_one(ctx, where, ("_id",)) is not None
-
-
-async def move_item_values(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId], date: str) -> None:
-    """Move the values logged with items to another date, replacing existing values of that date."""
-    where = {"customerId": customer_id, "witemId": {"$in": list(item_ids)}, "date": {"$ne": date}}
-    for entry in await entries.find(ctx, where):
-        await entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
-        await record(ctx, customer_id, entry["metricsSetId"], entry["metricId"], date, entry["value"], entry["witemId"])
 
 
 async def list_history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId) -> list[MetricHistoryEntry]:

@@ -13,36 +13,37 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.personal_records import store
 from coaching_service.progress.personal_records.models import StoredRecord
+from coaching_service.progress.personal_records.store import records
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts.sets.records import estimate_one_rep_max
 
 
 async def update(ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]) -> None:
     """Store what follows from a client's records of each of these exercises. The client must be locked."""
-    highest = await find_highest(ctx, await store.list_of_exercises(ctx, customer_id, exercise_ids))
+    where = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}}
+    highest = await find_highest(ctx, await records.find(ctx, where))
     await training_maxes.set_estimates(ctx, customer_id, {each: highest.get(each) for each in exercise_ids})
 
 
 @transactional
 async def renew(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> None:
     """Store what follows from the records of an exercise that a coach entered, after its loads mean another thing."""
-    records = await store.list_of_exercises(ctx, customer_id, [exercise_id])
-    if any(record["source"] == "manual" for record in records):
+    where = {"customerId": customer_id, "exerciseId": exercise_id}
+    if any(record["source"] == "manual" for record in await records.find(ctx, where)):
         await customers.lock_and_mark_figures(ctx, customer_id)
         await update(ctx, customer_id, [exercise_id])
 
 
-async def find_highest(ctx: Context, records: Sequence[StoredRecord]) -> dict[ObjectId, float]:
+async def find_highest(ctx: Context, stored: Sequence[StoredRecord]) -> dict[ObjectId, float]:
     """Return the highest estimate that follows from records, of each exercise with any.
 
     Nothing follows from a load that a coach entered for an exercise whose loads are assistance.
     """
-    entered = {record["exerciseId"] for record in records if record["source"] == "manual"}
+    entered = {record["exerciseId"] for record in stored if record["source"] == "manual"}
     assisted = {each for each, name in (await exercises.get_names(ctx, entered)).items() if "loadType" in name}
     highest: dict[ObjectId, float] = {}
-    for record in records:
+    for record in stored:
         if record["exerciseId"] not in assisted and (estimate := _estimate_of(record)) is not None:
             highest[record["exerciseId"]] = max(estimate, highest.get(record["exerciseId"], estimate))
     return highest

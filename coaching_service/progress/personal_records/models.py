@@ -9,7 +9,7 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.fields import Change, Description, Optional, Part, Partial, Private
+from coaching_service.core.fields import Change, Description, Optional, Partial, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, Input, Integer, Number
 from coaching_service.people.activity.record_types import FASTEST, RecordType
@@ -124,7 +124,3 @@ class DailyRecords(TypedDict):
     customerId: ObjectId
     date: str
     count: int
-
-
-# The client who has a record.
-RecordOwner: TypeAlias = Part[StoredRecord, Literal["_id", "customerId"]]

@@ -8,7 +8,7 @@ from typing import Final
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
@@ -24,7 +24,6 @@ from coaching_service.people.activity.record_types import (
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import _estimates, store
 from coaching_service.progress.personal_records.models import (
-    DailyRecords,
     LoggedRecord,
     NewPersonalRecord,
     PersonalRecord,
@@ -33,6 +32,7 @@ from coaching_service.progress.personal_records.models import (
     RecordToStore,
     StoredRecord,
 )
+from coaching_service.progress.personal_records.store import records
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
 from coaching_service.training.workouts.items.models import DatedItem
@@ -59,7 +59,7 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
         ctx,
         customers.get_visible(ctx, customer_id),
         visibility.get_visibility(ctx, customer_id),
-        store.list_records(ctx, customer_id),
+        records.find(ctx, {"customerId": customer_id}, sort=("exerciseId", "type", "-date", "_id")),
     )
     shown = [each for each in stored if each["source"] != "log" or visible.allows(day=each["date"])]
     named = await _add_names(ctx, shown)
@@ -68,11 +68,12 @@ async def list_records(ctx: Context, customer_id: ObjectId) -> list[PersonalReco
 
 async def get(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> PersonalRecord:
     """Return a record of a client. Raises NotFound if the client has no such record, and what `list_records` raises."""
+    return await _add_name(ctx, await _load(ctx, customer_id, record_id))
+
+
+async def _load(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> StoredRecord:
     await customers.get_visible(ctx, customer_id)
-    record = await store.find_one(ctx, customer_id, record_id)
-    if record is None:
-        raise NotFound("personal record")
-    return await _add_name(ctx, record)
+    return require_found(await records.find_one(ctx, {"customerId": customer_id, "_id": record_id}), "personal record")
 
 
 @transactional
@@ -87,7 +88,9 @@ async def create(ctx: Context, customer_id: ObjectId, record: NewPersonalRecord)
     await exercises.require(ctx, [record["exerciseId"]])
     unit = await _unit_of(ctx, record["type"])
     await customers.lock_and_mark_figures(ctx, customer_id)
-    named = await _add_name(ctx, await store.create(ctx, customer_id, record, unit))
+    given = {name: value for name, value in record.items() if name != "meters" or value is not None}
+    about = {"customerId": customer_id, "unit": unit, "source": "manual", "witemId": None}
+    named = await _add_name(ctx, await records.insert(ctx, {**given, **about}))
     await _estimates.update(ctx, customer_id, [record["exerciseId"]])
     await activity.record_event(ctx, _EVENT, customer_id, named["_id"], **_feed_data(named))
     return named
@@ -104,9 +107,10 @@ async def update(ctx: Context, customer_id: ObjectId, record_id: ObjectId, chang
     if "value" in change:
         _require_whole_reps(record["type"], change["value"])
     await customers.lock_and_mark_figures(ctx, customer_id)
-    updated = await store.update(ctx, customer_id, record_id, take(RecordFields, change), change.get("version"))
-    if updated is None:
-        raise NotFound("personal record")
+    where, fields = {"customerId": customer_id, "_id": record_id}, take(RecordFields, change)
+    updated = require_found(
+        await records.rewrite(ctx, where, lambda _: fields, version=change.get("version")), "personal record"
+    )
     await _estimates.update(ctx, customer_id, [record["exerciseId"]])
     named = await _add_name(ctx, updated)
     await activity.correct_event(ctx, _EVENT, customer_id, record_id, **_feed_data(named))
@@ -122,24 +126,17 @@ async def delete(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> No
     """
     record = await _load_entered(ctx, customer_id, record_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
-    await store.delete(ctx, customer_id, record_id)
+    await records.delete(ctx, {"customerId": customer_id, "_id": record_id})
     await _estimates.update(ctx, customer_id, [record["exerciseId"]])
     await activity.delete_events(ctx, customer_id, record_id, _EVENT)
 
 
-async def count_by_date(ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str) -> list[DailyRecords]:
-    """Return how many records clients achieved on each date from `first` to `last`, by date. Access is not checked.
-
-    Without records of an exercise that was done for the first time.
-    """
-    stage = exercise_queries.earlier_session_stage(ctx)
-    return await store.count_by_date(ctx, customer_ids, first, last, stage)
+count_by_date = store.count_by_date
 
 
 async def describe_newest(ctx: Context, customer_ids: Sequence[ObjectId], first: str) -> dict[ObjectId, str]:
     """Return the newest record of each client from the date `first` in words. Access is not checked."""
-    stage = exercise_queries.earlier_session_stage(ctx)
-    newest = await store.find_newest(ctx, customer_ids, first, stage)
+    newest = await store.find_newest(ctx, customer_ids, first)
     named = await _add_names(ctx, newest)
     return {
         stored["customerId"]: f"{record['exerciseName']}: {_spell(record['type'])} {record['value']:.10g} "
@@ -155,8 +152,7 @@ def _spell(record_type: str) -> str:
 async def list_achieved(ctx: Context, customer_id: ObjectId, first: str, last: str) -> list[PersonalRecord]:
     """Return the records of a client that `count_by_date` counts. Raises what `list_records` raises."""
     await customers.get_visible(ctx, customer_id)
-    stage = exercise_queries.earlier_session_stage(ctx)
-    return await _add_names(ctx, await store.list_achieved(ctx, customer_id, first, last, stage))
+    return await _add_names(ctx, await store.list_achieved(ctx, customer_id, first, last))
 
 
 async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
@@ -193,13 +189,13 @@ async def update_records(ctx: Context, event: CompletedWorkChanged) -> None:
 async def rebuild_records(ctx: Context, customer_id: ObjectId) -> None:
     """Derive the records of a client again from all logs, after a change of what is a record; no event is new."""
     await customers.lock_and_mark_figures(ctx, customer_id)
-    stored = await store.find_all_logged(ctx, customer_id)
+    stored = await store.find_logged(ctx, customer_id)
     bests = await exercise_queries.find_all_best_sets(ctx, customer_id)
     exercise_ids = sorted(stored.keys() | bests.keys())
     lost = [
         record
-        for exercise_id, records in stored.items()
-        for key, record in records.items()
+        for exercise_id, of_exercise in stored.items()
+        for key, record in of_exercise.items()
         if key not in bests.get(exercise_id, {})
     ]
     better = [
@@ -255,7 +251,9 @@ def _may_have_lost(key: RecordKey, record: LoggedRecord, new: Best | None, chang
 
 async def _delete_lost(ctx: Context, customer_id: ObjectId, lost: Sequence[LoggedRecord]) -> None:
     """Delete records that no logged set holds any more, with their entries in the activity feed."""
-    await store.delete_many(ctx, customer_id, [record["_id"] for record in lost])
+    if lost:
+        where = {"customerId": customer_id, "_id": {"$in": [record["_id"] for record in lost]}}
+        await records.delete_many(ctx, where)
     for record in lost:
         await activity.delete_events(ctx, customer_id, record["_id"], _EVENT)
 
@@ -289,7 +287,7 @@ async def _find_first_results(
     unsure = [new["_id"] for old, new in stored if old.previous is None or old.previous["date"] >= new["date"]]
     if not unsure:
         return set()
-    return await store.find_first_results(ctx, customer_id, unsure, exercise_queries.earlier_session_stage(ctx))
+    return await store.find_first_results(ctx, customer_id, unsure)
 
 
 def _is_event(change: RecordToStore) -> bool:
@@ -342,10 +340,7 @@ async def _unit_of(ctx: Context, record_type: RecordType) -> str:
 
 
 async def _load_entered(ctx: Context, customer_id: ObjectId, record_id: ObjectId) -> StoredRecord:
-    await customers.get_visible(ctx, customer_id)
-    record = await store.find_one(ctx, customer_id, record_id)
-    if record is None:
-        raise NotFound("personal record")
+    record = await _load(ctx, customer_id, record_id)
     if record["source"] == "log":
         raise Conflict("This record is derived from a log; change the log instead", code="RECORD_DERIVED_FROM_LOG")
     return record
