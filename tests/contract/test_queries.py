@@ -171,7 +171,7 @@ async def insert_conversations(ctx: Context, count: int) -> None:
         customer = await creation.create_customer(ctx, {"name": f"Client {number}"})
         author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
         message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
-        stored = await store.create_message(ctx, {**message, "editedAt": None, "readAt": None})
+        stored = await store.messages.insert(ctx, {**message, "editedAt": None, "readAt": None})
         await store.add_to_conversation(ctx, stored, "client" if number % 10 else "company")
 
 

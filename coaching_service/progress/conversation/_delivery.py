@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
@@ -21,35 +20,25 @@ from coaching_service.progress.conversation.models import (
 )
 
 
-@dataclass(frozen=True)
-class NewText:
-    """What a message says and who wrote it. `message_id`: its identifier, if it has one already."""
+async def deliver(
+    ctx: Context,
+    customer_id: ObjectId,
+    author: Actor,
+    text: str,
+    about: MessageSubject | None,
+    *,
+    attached: Sequence[AttachedFile] = (),
+    message_id: ObjectId | None = None,
+) -> StoredMessage:
+    """Add a message to a client's conversation; the client is locked in the transaction of `ctx`.
 
-    author: Actor
-    text: str
-    about: MessageSubject | None
-    attached: Sequence[AttachedFile] = ()
-    message_id: ObjectId | None = None
-
-
-async def deliver(ctx: Context, customer_id: ObjectId, new: NewText) -> StoredMessage:
-    """Add a message to a client's conversation; the client is locked in the transaction of `ctx`."""
+    `message_id`: its identifier, if it has one already.
+    """
     unread_by: Side = "client" if ctx.caller.is_coach else "company"
-    identifier = {} if new.message_id is None else {"_id": new.message_id}
-    message = await store.create_message(
-        ctx,
-        {
-            **identifier,
-            "customerId": customer_id,
-            "author": new.author,
-            "text": new.text,
-            "about": new.about,
-            "attachments": list(new.attached),
-            "editedAt": None,
-            "readAt": None,
-            "unreadBy": unread_by,
-        },
-    )
+    content = {"author": author, "text": text, "about": about, "attachments": list(attached)}
+    about_message = {"_id": message_id or ObjectId(), "customerId": customer_id, **content}
+    state = {"editedAt": None, "readAt": None, "unreadBy": unread_by}
+    message = await store.messages.insert(ctx, {**about_message, **state})
     await store.add_to_conversation(ctx, message, unread_by)
     await mark_attention_due(ctx, customer_id, unread_by)
     await ctx.publish(MessageCreated(customer_id, message["_id"], unread_by))
@@ -58,9 +47,10 @@ async def deliver(ctx: Context, customer_id: ObjectId, new: NewText) -> StoredMe
 
 async def delete(ctx: Context, customer_id: ObjectId, message: MessageContent) -> None:
     """Remove text and files of a message, which keeps its place; if it was unread, it is not any more."""
-    await store.empty_message(ctx, customer_id, message["_id"])
+    change = {"$set": {"text": None, "attachments": []}, "$unset": {"unreadBy": ""}}
+    await store.messages.update(ctx, {"customerId": customer_id, "_id": message["_id"]}, change)
     await files.discard(ctx, [file_id for file in message["attachments"] for file_id in attachments.file_ids(file)])
-    conversation = await store.find_conversation(ctx, customer_id)
+    conversation = await store.conversations.find_one(ctx, {"customerId": customer_id})
     if conversation is not None and (side := message.get("unreadBy")) is not None:
         remaining = conversation["unread"][side] - 1
         await store.set_unread(ctx, customer_id, side, remaining)

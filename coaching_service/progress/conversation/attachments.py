@@ -10,7 +10,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.fields import take as take_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.downloads import Download
@@ -51,8 +51,9 @@ async def add(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> M
         "thumbnailId": file.thumbnail_id,
     }
     await customers.lock_and_mark_figures(ctx, customer_id)
-    await store.create_attachment(ctx, customer_id, ctx.caller.id, attached)
-    arguments = {"companyId": ctx.company_id, "customerId": customer_id, "uploadedBy": ctx.caller.id}
+    upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
+    await store.pending_attachments.insert(ctx, {**upload, "_id": attached["_id"], "file": attached})
+    arguments = {"companyId": ctx.company_id, **upload}
     await queue.enqueue(
         ctx, DISCARD, {**arguments, "attachmentId": attached["_id"]}, after=_KEPT_FOR, about=customer_id
     )
@@ -70,13 +71,9 @@ async def take(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> 
 
     Raises NotFound if the caller has not uploaded one of them for this client, or it is in a message already.
     """
-    taken = []
-    for attachment_id in ids:
-        file = await store.take_attachment(ctx, customer_id, ctx.caller.id, attachment_id)
-        if file is None:
-            raise NotFound("attachment")
-        taken.append(file)
-    return taken
+    upload = {"customerId": customer_id, "uploadedBy": ctx.caller.id}
+    pending = [await store.pending_attachments.delete(ctx, {**upload, "_id": each}) for each in ids]
+    return [require_found(each, "attachment")["file"] for each in pending]
 
 
 async def discard_unsent(services: Services, job: Job) -> None:
@@ -88,9 +85,10 @@ async def discard_unsent(services: Services, job: Job) -> None:
 
 @transactional
 async def _discard(ctx: Context, job: Job) -> None:
-    key = (job.arguments["customerId"], job.arguments["uploadedBy"], job.arguments["attachmentId"])
-    if (file := await store.take_attachment(ctx, *key)) is not None:
-        await files.discard(ctx, file_ids(file))
+    upload = {name: job.arguments[name] for name in ("customerId", "uploadedBy")}
+    pending = await store.pending_attachments.delete(ctx, {**upload, "_id": job.arguments["attachmentId"]})
+    if pending is not None:
+        await files.discard(ctx, file_ids(pending["file"]))
 
 
 async def read(

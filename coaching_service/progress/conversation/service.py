@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from coaching_service.core.changes.log import actor_of, interface_of
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Conflict, Forbidden, NotFound
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
@@ -54,12 +54,12 @@ async def list_messages(
     """
     filters = {"customerId": customer_id, "wblockId": block_id}
     list_part = ListPart(ctx, "messages", filters, store.MESSAGE_ORDER, size=limit, after=after)
-    key = (ctx, customer_id, list_part.condition())
+    where: Filter = {"customerId": customer_id, **list_part.condition(), **store.about_block(block_id)}
     _, stored, unsent = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_messages(*key, block_id=block_id, limit=list_part.limit),
-        waiting.list_newest(*key, block_id=block_id, limit=list_part.limit),
+        store.messages.find(ctx, where, sort=store.MESSAGE_ORDER, limit=list_part.limit),
+        waiting.list_newest(ctx, where, list_part.limit),
     )
     newest_first = sorted([*stored, *unsent], key=lambda each: (each["createdAt"], each["_id"]), reverse=True)
     return list_part.by_cursor(newest_first, lambda message: _to_message(ctx, message))
@@ -70,14 +70,12 @@ async def get(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Mess
     _, stored, unsent = await gather_reads(
         ctx,
         customers.get_visible(ctx, customer_id),
-        store.find_whole_message(ctx, customer_id, message_id),
+        store.messages.find_one(ctx, {"customerId": customer_id, "_id": message_id}),
         waiting.find_one(ctx, customer_id, message_id),
     )
     if unsent is not None:
         return _to_message(ctx, waiting.as_message(unsent))
-    if stored is None:
-        raise _message_not_found()
-    return _to_message(ctx, stored)
+    return _to_message(ctx, require_found(stored, "message"))
 
 
 async def list_conversations(
@@ -89,9 +87,10 @@ async def list_conversations(
     cursor of this list.
     """
     list_part = ListPart(ctx, "conversations", {"unread": unread}, store.CONVERSATION_ORDER, size=limit, after=after)
-    stored = await store.find_conversations(
-        ctx, list_part.condition(), unread=unread, customer_ids=await customers.list_ids_in_scope(ctx), limit=limit + 1
-    )
+    where: Filter = {"isUnread": {"$in": [True, False]} if unread is None else unread, **list_part.condition()}
+    if (customer_ids := await customers.list_ids_in_scope(ctx)) is not None:
+        where["customerId"] = {"$in": list(customer_ids)}
+    stored = await store.conversations.find(ctx, where, sort=store.CONVERSATION_ORDER, limit=limit + 1)
     page = stored[:limit]
     last_messages, references = await gather_reads(
         ctx,
@@ -114,7 +113,9 @@ async def list_conversations(
 async def get_conversation(ctx: Context, customer_id: ObjectId) -> Conversation:
     """Return a client's conversation as the caller's side sees it. Raises NotFound, Forbidden as `list_messages`."""
     reference, conversation = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), store.find_conversation(ctx, customer_id)
+        ctx,
+        customers.get_visible_reference(ctx, customer_id),
+        store.conversations.find_one(ctx, {"customerId": customer_id}),
     )
     if conversation is None:
         return {"customer": reference, "lastMessage": None, "unread": 0}
@@ -128,7 +129,7 @@ async def get_conversation(ctx: Context, customer_id: ObjectId) -> Conversation:
 
 async def count_own_unread(ctx: Context) -> int:
     """Return how many messages of coaches the caller, a client, has not read."""
-    stored = await store.find_conversation(ctx, ctx.caller.id)
+    stored = await store.conversations.find_one(ctx, {"customerId": ctx.caller.id})
     return 0 if stored is None else stored["unread"]["client"]
 
 
@@ -179,17 +180,32 @@ async def _send(
     """Store a message in the transaction of `ctx`, in which the client is locked; an assistant's waits for a minute."""
     if interface_of(ctx) == "assistant":
         return _to_message(ctx, waiting.as_message(await waiting.hold(ctx, customer_id, text, about)))
-    new = _delivery.NewText(actor_of(ctx), text, about, attached)
-    return _to_message(ctx, await _delivery.deliver(ctx, customer_id, new))
+    return _to_message(ctx, await _delivery.deliver(ctx, customer_id, actor_of(ctx), text, about, attached=attached))
 
 
 @transactional
 async def create_samples(ctx: Context, customer_id: ObjectId, samples: Sequence[SampleMessage]) -> None:
     """Add messages to a client's conversation, oldest first, for sample data: no mail is sent about them."""
     for sample in samples:
+        at, is_read = sample["at"], sample["isRead"]
         unread_by: Side = "company" if sample["author"]["type"] == "client" else "client"
-        await store.add_to_conversation(ctx, await store.create_sample(ctx, customer_id, sample, unread_by), unread_by)
-        if sample["isRead"]:
+        message = await store.messages.insert(
+            ctx,
+            {
+                "customerId": customer_id,
+                "author": sample["author"],
+                "text": sample["text"],
+                "about": None,
+                "attachments": [],
+                "editedAt": None,
+                "readAt": at if is_read else None,
+                **({} if is_read else {"unreadBy": unread_by}),
+            },
+        )
+        times = {"createdAt": at, "updatedAt": at}
+        await store.messages.set_derived(ctx, {"_id": message["_id"]}, {"$set": times})
+        await store.add_to_conversation(ctx, {**message, "createdAt": at}, unread_by)
+        if is_read:
             await store.set_unread(ctx, customer_id, unread_by, 0)
     await derived_figures.mark_due(ctx, [customer_id])
 
@@ -209,10 +225,9 @@ async def update(ctx: Context, customer_id: ObjectId, message_id: ObjectId, chan
     await activity_dates.record_activity(ctx, customer_id)
     is_changed = "text" in change and change["text"] != stored["text"]
     fields = {"text": change["text"], "editedAt": now()} if is_changed else {}
-    message = await store.update_message(ctx, customer_id, message_id, fields, change.get("version"))
-    if message is None:
-        raise _message_not_found()
-    return _to_message(ctx, message)
+    where = {"customerId": customer_id, "_id": message_id}
+    message = await store.messages.rewrite(ctx, where, lambda _: fields, version=change.get("version"))
+    return _to_message(ctx, require_found(message, "message"))
 
 
 @transactional
@@ -243,8 +258,10 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
     """
     await customers.get_visible(ctx, customer_id)
     side = _own_side(ctx)
-    marked = await store.mark_read(ctx, customer_id, side, block_id) if ctx.caller.impersonated_by is None else 0
-    conversation = await store.find_conversation(ctx, customer_id) if marked else None
+    where: Filter = {"customerId": customer_id, "unreadBy": side, **store.about_block(block_id)}
+    change = {"$set": {"readAt": now()}, "$unset": {"unreadBy": ""}}
+    marked = 0 if ctx.caller.impersonated_by else await store.messages.set_derived(ctx, where, change)
+    conversation = await store.conversations.find_one(ctx, {"customerId": customer_id}) if marked else None
     if conversation is not None:
         remaining = conversation["unread"][side] - marked if block_id else 0
         await activity_dates.record_activity(ctx, customer_id)
@@ -257,7 +274,7 @@ async def mark_read(ctx: Context, customer_id: ObjectId, *, block_id: ObjectId |
 
 async def delete_conversations(ctx: Context, event: CustomersDeleted) -> None:
     """Remove the conversations of deleted clients from the list at once; their messages are erased later."""
-    await store.delete_conversations(ctx, event.customer_ids)
+    await store.conversations.delete_many(ctx, {"customerId": {"$in": list(event.customer_ids)}})
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
@@ -276,7 +293,7 @@ def _require_own_words(ctx: Context) -> None:
 async def _read_own(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent:
     message = await store.find_message(ctx, customer_id, message_id)
     if message is None or message["text"] is None:
-        raise _message_not_found()
+        raise NotFound("message")
     _require_author(ctx, message["author"])
     return message
 
@@ -302,10 +319,6 @@ async def _resolve_about(
     if (item_id := about.get("witemId")) is not None:
         items.find_index(block["items"], item_id)
     return {"wblockId": block["_id"], "witemId": item_id}
-
-
-def _message_not_found() -> NotFound:
-    return NotFound("message")
 
 
 def _to_message(ctx: Context, stored: StoredMessage) -> Message:

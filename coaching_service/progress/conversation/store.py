@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from coaching_service.core.changes.log import UNDO_PERIOD
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage, now
+from coaching_service.core.database.documents import Document, Documents, Filter, PipelineStage
 from coaching_service.core.database.portable import CONVERSATIONS, RECORDS, FileRule, NotExported, Portable
 from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
@@ -20,15 +20,14 @@ from coaching_service.core.validation import Text
 from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.people.customers.models import ClientText, DatedCount
 from coaching_service.progress.conversation.models import (
-    AttachedFile,
     MailState,
     MessageContent,
     PendingAttachment,
-    SampleMessage,
     Side,
     StoredConversation,
     StoredMessage,
     UnreadCount,
+    WaitingMessage,
 )
 
 MESSAGE_ORDER = ("-createdAt", "-_id")
@@ -88,17 +87,24 @@ pending_attachments = Documents[PendingAttachment](
 _BY_UNREAD = messages.index_name("customerId", "unreadBy", "createdAt")
 
 
+# The messages of assistants until they are delivered, and afterwards without their text.
+waiting_messages = Documents[WaitingMessage](
+    "waitingMessages",
+    (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
+    private=private_of(WaitingMessage),
+    client_field="customerId",
+    history=History("message", undo="creation"),
+    expire=("createdAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
+    transfer=NotExported("messages that are delivered within a minute"),
+)
+
+
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-async def find_messages(
-    ctx: Context, customer_id: ObjectId, after: Filter, *, block_id: ObjectId | None, limit: int
-) -> list[StoredMessage]:
-    """Return at most `limit` messages of a conversation, newest first; with `block_id` only those about that block."""
-    where: Filter = {"customerId": customer_id, **after}
-    if block_id is not None:
-        where["about.wblockId"] = block_id
-    return await messages.find(ctx, where, sort=MESSAGE_ORDER, limit=limit)
+def about_block(block_id: ObjectId | None) -> Filter:
+    """Return the filter of the messages about a workout block, or of all."""
+    return {} if block_id is None else {"about.wblockId": block_id}
 
 
 async def find_commented(ctx: Context, customer_id: ObjectId, block_ids: Sequence[ObjectId]) -> set[ObjectId]:
@@ -111,40 +117,9 @@ async def find_commented(ctx: Context, customer_id: ObjectId, block_ids: Sequenc
     }
 
 
-async def find_whole_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> StoredMessage | None:
-    """Return a message of a conversation as it is returned, or None."""
-    return await messages.find_one(ctx, {"customerId": customer_id, "_id": message_id})
-
-
 async def find_by_ids(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, StoredMessage]:
     """Return the existing messages of the company with these identifiers."""
     return {message["_id"]: message for message in await messages.find(ctx, {"_id": {"$in": list(ids)}})}
-
-
-async def create_message(ctx: Context, message: Mapping[str, object]) -> StoredMessage:
-    """Store a new message."""
-    return await messages.insert(ctx, message)
-
-
-async def create_sample(ctx: Context, customer_id: ObjectId, sample: SampleMessage, unread_by: Side) -> StoredMessage:
-    """Store a message of sample data, and return it as sent at its time."""
-    at, is_read = sample["at"], sample["isRead"]
-    message = await create_message(
-        ctx,
-        {
-            "customerId": customer_id,
-            "author": sample["author"],
-            "text": sample["text"],
-            "about": None,
-            "attachments": [],
-            "editedAt": None,
-            "readAt": at if is_read else None,
-            **({} if is_read else {"unreadBy": unread_by}),
-        },
-    )
-    times = {"createdAt": at, "updatedAt": at}
-    await messages.set_derived(ctx, {"_id": message["_id"]}, {"$set": times})
-    return {**message, "createdAt": at, "updatedAt": at}
 
 
 async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> MessageContent | None:
@@ -152,29 +127,6 @@ async def find_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId
     return await messages.find_one(
         ctx, {"customerId": customer_id, "_id": message_id}, ("author", "text", "attachments", "unreadBy", "version")
     )
-
-
-async def update_message(
-    ctx: Context, customer_id: ObjectId, message_id: ObjectId, fields: Mapping[str, object], version: int | None
-) -> StoredMessage | None:
-    """Set fields of a message and return it, or None. Raises Conflict if it is no longer at `version`."""
-    where = {"customerId": customer_id, "_id": message_id}
-    return await messages.rewrite(ctx, where, lambda _: fields, version=version)
-
-
-async def empty_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> None:
-    """Remove text and attachments of a message, which does not have to be read any more."""
-    change = {"$set": {"text": None, "attachments": []}, "$unset": {"unreadBy": ""}}
-    await messages.update(ctx, {"customerId": customer_id, "_id": message_id}, change)
-
-
-async def mark_read(ctx: Context, customer_id: ObjectId, side: Side, block_id: ObjectId | None) -> int:
-    """Mark every message that a side has not read as read now, or the comments on a block; returns how many."""
-    where: Filter = {"customerId": customer_id, "unreadBy": side}
-    if block_id is not None:
-        where["about.wblockId"] = block_id
-    change = {"$set": {"readAt": now()}, "$unset": {"unreadBy": ""}}
-    return await messages.set_derived(ctx, where, change)
 
 
 async def count_unread(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
@@ -202,25 +154,6 @@ async def find_oldest_unread_time(ctx: Context, customer_id: ObjectId, side: Sid
 # --- conversations ---------------------------------------------------------------------------------------------------
 
 
-async def find_conversation(ctx: Context, customer_id: ObjectId) -> StoredConversation | None:
-    """Return a client's conversation, or None before the first message."""
-    return await conversations.find_one(ctx, {"customerId": customer_id})
-
-
-async def find_conversations(
-    ctx: Context, after: Filter, *, unread: bool | None, customer_ids: Sequence[ObjectId] | None, limit: int
-) -> list[StoredConversation]:
-    """Return at most `limit` conversations, the one with the newest message first.
-
-    `unread`: only conversations that the company has, or has not, unread messages in. `customer_ids`: only of these
-    clients.
-    """
-    where: Filter = {"isUnread": {"$in": [True, False]} if unread is None else unread, **after}
-    if customer_ids is not None:
-        where["customerId"] = {"$in": list(customer_ids)}
-    return await conversations.find(ctx, where, sort=CONVERSATION_ORDER, limit=limit)
-
-
 async def add_to_conversation(ctx: Context, message: StoredMessage, unread_by: Side) -> None:
     """Make a message the last one of its conversation, unread by one side; the first one creates the conversation."""
     customer_id = message["customerId"]
@@ -246,31 +179,6 @@ async def set_unread(ctx: Context, customer_id: ObjectId, side: Side, count: int
     is_unread = {"isUnread": count > 0} if side == "company" else {}
     change = {"$set": {f"unread.{side}": count, **is_unread}}
     await conversations.set_derived(ctx, {"customerId": customer_id}, change)
-
-
-async def delete_conversations(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
-    """Delete the conversations of clients; their messages stay."""
-    await conversations.delete_many(ctx, {"customerId": {"$in": list(customer_ids)}})
-
-
-# --- attachments -----------------------------------------------------------------------------------------------------
-
-
-async def create_attachment(
-    ctx: Context, customer_id: ObjectId, uploaded_by: ObjectId, file: AttachedFile
-) -> PendingAttachment:
-    """Store an attachment that is in no message yet."""
-    document = {"_id": file["_id"], "customerId": customer_id, "uploadedBy": uploaded_by, "file": file}
-    return await pending_attachments.insert(ctx, document)
-
-
-async def take_attachment(
-    ctx: Context, customer_id: ObjectId, uploaded_by: ObjectId, attachment_id: ObjectId
-) -> AttachedFile | None:
-    """Remove an attachment from the pending ones and return its file; None if this author has not uploaded it."""
-    where = {"customerId": customer_id, "uploadedBy": uploaded_by, "_id": attachment_id}
-    pending = await pending_attachments.delete(ctx, where)
-    return pending["file"] if pending else None
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------
@@ -322,15 +230,3 @@ async def find_wrong_counts(
     cursor = conversations.across_companies(services).aggregate(stages, session=session)
     wrong: list[Any] = await cursor.to_list(None)
     return wrong
-
-
-async def correct_counts(services: Services, ids: Sequence[ObjectId]) -> None:
-    """Count the unread messages of conversations again, in one transaction."""
-
-    async def count_again(tx: Context) -> None:
-        for wrong in await find_wrong_counts(services, ids, tx.session):
-            change = {"$set": {"unread": wrong["actual"], "isUnread": wrong["actual"]["company"] > 0}}
-            collection = conversations.across_companies(services)
-            await collection.update_one({"_id": wrong["_id"]}, change, session=tx.session)
-
-    await in_transaction(Context(services), count_again)

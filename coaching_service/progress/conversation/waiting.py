@@ -16,15 +16,16 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import CompanySuspended, Conflict, NotFound
-from coaching_service.core.fields import take
+from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
-from coaching_service.progress.conversation import _delivery, _waiting_store, store
+from coaching_service.progress.conversation import _delivery, store
 from coaching_service.progress.conversation.events import MessagesRecalled
 from coaching_service.progress.conversation.models import MessageSubject, ShownMessage, WaitingMessage
+from coaching_service.progress.conversation.store import MESSAGE_ORDER, waiting_messages
 
 DELIVER = "deliver_message"
 RECALL_PERIOD = timedelta(seconds=60)
@@ -32,7 +33,7 @@ RECALL_PERIOD = timedelta(seconds=60)
 
 async def hold(ctx: Context, customer_id: ObjectId, text: str, about: MessageSubject | None) -> WaitingMessage:
     """Store a message of an assistant in the transaction of `ctx`, to be delivered after a minute, and return it."""
-    message = await _waiting_store.create(
+    message = await waiting_messages.insert(
         ctx,
         {
             "customerId": customer_id,
@@ -60,7 +61,7 @@ async def deliver(services: Services, job: Job) -> RunAgain | None:
 
 
 async def _deliver(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> RunAgain | None:
-    message = await _waiting_store.find_one(ctx, customer_id, message_id)
+    message = await _find(ctx, customer_id, message_id)
     if message is None:
         return None
     if (remaining := message["deliverAt"] - now()) > timedelta(0):
@@ -85,18 +86,17 @@ async def _deliver_now(ctx: Context, message: WaitingMessage) -> None:
     """Deliver a message that waits, exactly once. Raises NotFound if the client is deleted."""
     customer_id = message["customerId"]
     await customers.lock_and_mark_figures(ctx, customer_id)
-    if await _waiting_store.end(ctx, customer_id, message["_id"]):
-        new = _delivery.NewText(message["author"], message["text"], message["about"], message_id=message["_id"])
-        await _delivery.deliver(ctx, customer_id, new)
+    end = {"$unset": {"isWaiting": ""}, "$set": {"text": ""}}  # its version stays
+    if await waiting_messages.set_derived(ctx, _of(customer_id, _id=message["_id"]), end):
+        content = message["author"], message["text"], message["about"]
+        await _delivery.deliver(ctx, customer_id, *content, message_id=message["_id"])
 
 
-async def list_newest(
-    ctx: Context, customer_id: ObjectId, after: Filter, *, block_id: ObjectId | None, limit: int
-) -> list[ShownMessage]:
-    """Return messages to a client that wait, newest first, as coaches see them; clients see none."""
+async def list_newest(ctx: Context, where: Filter, limit: int) -> list[ShownMessage]:
+    """Return messages that wait and meet a condition, newest first, as coaches see them; clients see none."""
     if not ctx.caller.is_coach:
         return []
-    stored = await _waiting_store.find(ctx, customer_id, after, block_id=block_id, limit=limit)
+    stored = await waiting_messages.find(ctx, {**where, "isWaiting": True}, sort=MESSAGE_ORDER, limit=limit)
     return [as_message(message) for message in stored]
 
 
@@ -107,19 +107,29 @@ def as_message(message: WaitingMessage) -> ShownMessage:
 
 async def find_one(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> WaitingMessage | None:
     """Return a message to a client that waits, or None; a client sees none."""
-    return await _waiting_store.find_one(ctx, customer_id, message_id) if ctx.caller.is_coach else None
+    return await _find(ctx, customer_id, message_id) if ctx.caller.is_coach else None
+
+
+async def _find(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> WaitingMessage | None:
+    where = _of(customer_id, _id=message_id)
+    return await waiting_messages.find_one(ctx, where, names_of(WaitingMessage))
+
+
+def _of(customer_id: ObjectId, **where: ObjectId) -> Filter:
+    """Return the filter of the messages to a client that wait."""
+    return {"customerId": customer_id, "isWaiting": True, **where}
 
 
 async def recall(ctx: Context, message: WaitingMessage) -> None:
     """Delete a message that waits, in the transaction of `ctx`, in which the client is locked."""
-    await _waiting_store.delete(ctx, message["customerId"], message["_id"])
+    await waiting_messages.delete(ctx, _of(message["customerId"], _id=message["_id"]))
     await queue.cancel(ctx, message["_id"])
     await _publish_recall(ctx, message["changeId"])
 
 
 async def _publish_recall(ctx: Context, change_id: ObjectId) -> None:
     """Publish that all messages of a change are recalled, if they are."""
-    if not await _waiting_store.count_of_change(ctx, change_id):
+    if not await waiting_messages.count(ctx, {"changeId": change_id}):
         await ctx.publish(MessagesRecalled(change_id))
 
 
