@@ -1,12 +1,22 @@
-"""The sets of a log: which exercise each belongs to, and one set in the place of another."""
+"""The sets of a log: which exercise each belongs to, and one set in the place of another.
+
+A client may log a set by itself, in any order and as often as it is sent: of the sets of one exercise, round and index
+the one with the later `loggedAt` wins; of two at the same time the one whose values come later in a fixed order, so
+that the result does not depend on which arrived first. A time in the future counts as now: a device whose clock is
+ahead does not lock a set.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import cast
 
-from coaching_service.core.errors import invalid_field
+import orjson
+
+from coaching_service.core.errors import BadRequest, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.training.workouts.items.content import exercise_ids
 from coaching_service.training.workouts.items.input_models import ItemLog
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
@@ -84,3 +94,104 @@ def require_in_circuit(
 
 def _unknown_exercise(path: str, message: str) -> Exception:
     return invalid_field(f"{path}exerciseId", message, code="UNKNOWN_EXERCISE")
+
+
+# --- a set that a client logs by itself ------------------------------------------------------------------------------
+
+# By how much the clocks of processes may differ: a stored time later than that is of a version that did not limit it.
+_CLOCK_TOLERANCE = timedelta(minutes=5)
+_Key = tuple[ObjectId, int, int]  # exercise, round (1 outside circuits) and index
+
+
+class AlreadyLogged(Exception):
+    """The item has this set, or a later one in its place: nothing changes."""
+
+
+def merge_set(item: WorkItem, sent: CustomerSet, now: datetime) -> ItemLog:
+    """Return the log of an item with a set in place of the set of the same exercise, round and index.
+
+    Without `loggedAt`, or with a later one, the set was done `now`. The item is completed when every planned set has a
+    completed one, and stays completed until one of its sets is not. Raises AlreadyLogged, BadRequest if the item has no
+    sets, InvalidFields for an exercise or a round that it has not.
+    """
+    if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
+        raise BadRequest("Only exercises and circuits have sets; log the item as a whole", code="ITEM_WITHOUT_SETS")
+    done = _to_stored(item, sent, now)
+    sets = {_key(item, logged): logged for logged in item["customerSets"]}
+    key = _key(item, done)
+    if key in sets and not _wins(done, sets[key], is_ahead=sent.get("loggedAt", now) > now, now=now):
+        raise AlreadyLogged
+    sets[key] = done
+    if len(sets) > (MAX_CIRCUIT_SETS if item["type"] == "CIRCUIT" else MAX_EXERCISE_SETS):
+        raise invalid_field("index", "is one set too many for this item", code="TOO_MANY")
+    in_order = sorted(sets.values(), key=lambda logged: _order(item, logged))
+    completed = _has_every_planned_set(item, in_order) or (item["isCompleted"] and done["isCompleted"])
+    log: ItemLog = {**stored_log(item), "isCompleted": completed, "customerSets": in_order}
+    skipped = None if completed else item.get("skipped")
+    return {**log, "skipped": skipped, "clientTexts": item.get("clientTexts", [])}
+
+
+def _to_stored(item: ExerciseItem | CircuitItem, sent: CustomerSet, now: datetime) -> CustomerSet:
+    at = min(sent.get("loggedAt", now), now)
+    if item["type"] == "EXERCISE":
+        swap = item.get("swappedFor")
+        exercise_id = exercise_of_set(item, swap["exerciseId"] if swap else None, sent["exerciseId"])
+        round_number = None
+    else:
+        exercise_id, round_number = sent["exerciseId"], sent["round"] or 1
+        require_in_circuit(item, exercise_id, round_number)
+    at = at.replace(microsecond=at.microsecond // 1000 * 1000)  # as precise as what is stored
+    [done] = with_kinds(item, [{**sent, "exerciseId": exercise_id, "round": round_number, "loggedAt": at}])
+    return done
+
+
+def _wins(done: CustomerSet, stored: CustomerSet, *, is_ahead: bool, now: datetime) -> bool:
+    """Return whether a set takes the place of a stored one, which has no time if it was logged with the whole item.
+
+    A set that was sent with a time in the future changes nothing if its values are stored: it is a repetition.
+    """
+    if "loggedAt" not in stored or stored["loggedAt"] > now + _CLOCK_TOLERANCE:
+        return True
+    if is_ahead and _rank(done)[1] == _rank(stored)[1]:
+        return False
+    return _rank(done) > _rank(stored)
+
+
+def _rank(logged: CustomerSet) -> tuple[datetime, bytes]:
+    values = {name: value for name, value in logged.items() if name not in ("loggedAt", "exerciseId", "round")}
+    numbers = {name: float(value) if isinstance(value, int) else value for name, value in values.items()}
+    return logged["loggedAt"], orjson.dumps(numbers, option=orjson.OPT_SORT_KEYS)
+
+
+def _key(item: ExerciseItem | CircuitItem, logged: CustomerSet) -> _Key:
+    exercise_id = logged["exerciseId"]
+    if exercise_id is None:
+        if item["type"] != "EXERCISE":
+            raise ValueError("a logged set of a circuit must have an exercise")
+        exercise_id = item["exerciseId"]
+    return exercise_id, logged["round"] or 1, logged["index"]
+
+
+def _order(item: ExerciseItem | CircuitItem, logged: CustomerSet) -> tuple[int, int, ObjectId, int]:
+    """Return the place of a set: by round, then in the order of the item's exercises, then by index."""
+    exercise_id, round_number, index = _key(item, logged)
+    if item["type"] == "EXERCISE":
+        planned = [item["exerciseId"]]
+    else:
+        planned = [entry["exerciseId"] for entry in item["circuitExercises"]]
+    place = planned.index(exercise_id) if exercise_id in planned else len(planned)
+    return round_number, place, exercise_id, index
+
+
+def _has_every_planned_set(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> bool:
+    """Return whether each planned set has a completed one, of any exercise that was done in its place."""
+    completed = [logged for logged in sets if logged["isCompleted"]]
+    if item["type"] == "EXERCISE":
+        return {planned["index"] for planned in item["exerciseSets"]} <= {logged["index"] for logged in completed}
+    planned_keys = {
+        (entry["exerciseId"], round_number, planned["index"])
+        for entry in item["circuitExercises"]
+        for round_number in range(1, item["rounds"] + 1)
+        for planned in entry["sets"]
+    }
+    return planned_keys <= {_key(item, logged) for logged in completed}

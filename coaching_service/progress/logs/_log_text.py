@@ -11,6 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize
+from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
 from coaching_service.training.set_text.done import parse_done, read_done_sets
 from coaching_service.training.set_text.scanner import SetTextError
@@ -153,15 +154,9 @@ def _find(
 
 def _unchanged(item: WorkItem) -> ItemText:
     """Return the log with which an item of a text begins: completed, with the texts that it has."""
-    log: ItemLog = {"isCompleted": True, "comment": item["comment"], "pain": item.get("pain")}
-    if item["type"] == "CIRCUIT":
-        log["customerSets"] = list(item["customerSets"])
-    elif item["type"] == "EXERCISE":
+    log: ItemLog = {**stored_log(item), "isCompleted": True, "skipped": None}
+    if item["type"] == "EXERCISE":
         log["customerSets"] = []
-    elif item["type"] == "FORM":
-        log["answers"] = list(item["answers"] or [])
-    elif item["type"] == "METRICS":
-        log["values"] = list(item["values"] or [])
     return ItemText(item, log)
 
 

@@ -42,7 +42,7 @@ def merge_change(item: WorkItem, change: LogChange) -> ItemLog:
     A skipped item is not completed, and a completed one not skipped. Raises Conflict if completed sets belong to the
     exercise that was done until now, and would belong to none.
     """
-    log: ItemLog = {**_stored_log(item), **change.fields}
+    log: ItemLog = {**stored_log(item), **change.fields}
     if change.fields.get("skipped") is not None:
         log["isCompleted"] = False
     elif log["isCompleted"]:
@@ -52,7 +52,8 @@ def merge_change(item: WorkItem, change: LogChange) -> ItemLog:
     return log
 
 
-def _stored_log(item: WorkItem) -> ItemLog:
+def stored_log(item: WorkItem) -> ItemLog:
+    """Return the log of an item as it is stored."""
     log: ItemLog = {
         "isCompleted": item["isCompleted"],
         "comment": item["comment"],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -23,12 +23,13 @@ from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.logs import _client_sets, _client_texts, _single_sets
+from coaching_service.progress.logs import _client_sets, _client_texts
 from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.logs.own_changes import LogChange, LogFields, merge_change
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workout_text.writing import name_of
 from coaching_service.training.workouts.blocks import logs as block_logs
 from coaching_service.training.workouts.blocks import presentation
 from coaching_service.training.workouts.blocks import service as workouts
@@ -71,7 +72,7 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     """
     try:
         return await _log_own(ctx, block_id, item_id, done)
-    except _single_sets.AlreadyLogged:
+    except _client_sets.AlreadyLogged:
         return await item_service.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
 
 
@@ -132,7 +133,7 @@ async def _prepare_log(ctx: Context, log: _Log) -> Callable[[WorkItem], ItemLog]
         usable = await exercises.get_usable_names(ctx, [swap["exerciseId"]]) if swap else {}
         return lambda stored: _complete_log(ctx, stored, merge_change(stored, log), usable)
     if not isinstance(log, DeferredChange):
-        return lambda stored: _single_sets.merge_set(stored, log, now())
+        return lambda stored: _client_sets.merge_set(stored, log, now())
     swapped = await _find_swapped_exercise(ctx, log)
     return lambda stored: _validate_log(ctx, stored, log, swapped)
 
@@ -206,12 +207,7 @@ async def _update_item_activity(
     """
     item_id, date = item["_id"], str(block["date"])
     stored = block["items"][items.find_index(block["items"], item_id)]  # with what the caller may not see
-    data: dict[str, object] = {
-        **_block_data(block),
-        "witemId": item_id,
-        "itemType": item["type"],
-        "itemName": _item_name(item),
-    }
+    data = _item_data(block, item)
     if stored["type"] == "METRICS":
         set_id, values = stored["metricsFields"]["metricsSetId"], stored["values"] or []
         logged_before = previous["values"] or [] if previous["type"] == "METRICS" else []
@@ -239,24 +235,13 @@ async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: Sto
         await activity.delete_events(ctx, customer_id, block["_id"], "workout_completed")
 
 
-def _item_name(item: WorkItem) -> str:
-    """Return the name of an item in the activity feed, at most 200 characters."""
-    if item["type"] == "EXERCISE":
-        name = item["exercise"]["name"]
-    elif item["type"] == "CIRCUIT":
-        name = item["circuitName"]
-    elif item["type"] == "TASK":
-        name = item["taskFields"]["title"]
-    elif item["type"] == "FORM":
-        name = item["form"]["name"]
-    elif item["type"] == "METRICS":
-        name = item["metricsFields"]["name"]
-    else:
-        name = item["reminderFields"]["message"]
-    return name[:NAME_LENGTH]
+def _item_data(block: StoredBlock | Block, item: WorkItem) -> dict[str, object]:
+    """Return what an entry of the activity feed says about an item; its name has at most 200 characters."""
+    about = {"witemId": item["_id"], "itemType": item["type"], "itemName": name_of(item)[:NAME_LENGTH]}
+    return {**_block_data(block), **about}
 
 
-def _block_data(block: StoredBlock) -> WorkoutEventData:
+def _block_data(block: StoredBlock | Block) -> WorkoutEventData:
     return {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
 
@@ -287,15 +272,14 @@ async def _add_log_of_block(
     ctx: Context, customer_id: ObjectId, block: Block, logged_at: datetime, actor: Actor
 ) -> list[ImportedEvent]:
     """Store the responses to the forms of a block, and return its entries of the activity feed."""
-    about: WorkoutEventData = {"wblockId": block["_id"], "blockName": block["name"], "day": str(block["date"])}
 
-    def entry(activity_type: ActivityType, source_id: ObjectId, **data: object) -> ImportedEvent:
+    def entry(activity_type: ActivityType, source_id: ObjectId, data: Mapping[str, object]) -> ImportedEvent:
         return {
             "customerId": customer_id,
             "sourceId": source_id,
             "type": activity_type,
             "date": logged_at,
-            "data": {**about, **data},
+            "data": dict(data),
             "actor": actor,
         }
 
@@ -304,12 +288,11 @@ async def _add_log_of_block(
         if item["isCompleted"]:
             if item["type"] == "FORM":
                 form, answers = item["form"], item["answers"] or []
-                await form_responses.record_response(ctx, customer_id, item["_id"], form, about["day"], answers)
+                await form_responses.record_response(ctx, customer_id, item["_id"], form, str(block["date"]), answers)
             activity_type = _ACTIVITY_OF_ITEM.get(item["type"], "item_logged")
-            data = {"witemId": item["_id"], "itemType": item["type"], "itemName": _item_name(item)}
-            entries.append(entry(activity_type, item["_id"], **data))
+            entries.append(entry(activity_type, item["_id"], _item_data(block, item)))
     if block["isCompleted"]:
-        entries.append(entry("workout_completed", block["_id"]))
+        entries.append(entry("workout_completed", block["_id"], _block_data(block)))
     return entries
 
 
