@@ -28,7 +28,7 @@ from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.values import DateOrder
 from coaching_service.integrations.history_import.models import DistanceUnit, HistoryResult, ImportAnswers, ImportFormat
 from coaching_service.integrations.history_import.results import table_result
-from coaching_service.library.imported_names.answers import read_answers
+from coaching_service.library.imported_names.models import read_answers
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 

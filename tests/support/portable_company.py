@@ -11,7 +11,7 @@ import aiohttp
 from PIL import Image
 
 from coaching_service.library.imported_names import service as imported_names
-from coaching_service.library.imported_names.answers import read_answers
+from coaching_service.library.imported_names.models import read_answers
 from coaching_service.people.team import service as team
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.media_files import animation, mp4

@@ -23,8 +23,7 @@ from coaching_service.integrations.history_files.programs import (
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.program_sheets.models import ImportedProgram, ProgramImportOptions
 from coaching_service.library.imported_names import service as imported_names
-from coaching_service.library.imported_names.answers import read_answers
-from coaching_service.library.imported_names.models import ResolvedNames, key_of
+from coaching_service.library.imported_names.models import ResolvedNames, key_of, read_answers
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.service import ProgramPlan

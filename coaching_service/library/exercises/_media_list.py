@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+from marshmallow import fields
 
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import GIF, file_extension
+from coaching_service.core.validation import Link
 from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.library.exercises.models import MediaType, NewExerciseMedia, StoredMedia
 
 MAX_UPLOADS = 20
 UPLOAD_SOURCE = "upload"
+# Of the links of exercises and of overrides in an import.
+MEDIA_CHECKS: dict[str, fields.Field[Any]] = {
+    "videoLink": Link(),
+    "media.url": Link(),
+    "media.thumbnailUrl": Link(),
+}
 
 
 def merge(

@@ -7,7 +7,7 @@ from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import _media_list, override_store, store
 from coaching_service.library.exercises._presentation import present, version_of
@@ -90,9 +90,7 @@ async def remove_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) 
     """
     stored = await _read(ctx, exercise_id)
     remaining = _media_list.without(await _load_media(ctx, stored), media_id)
-    if remaining is None:
-        raise NotFound("exercise media")
-    media, file_ids = remaining
+    media, file_ids = require_found(remaining, "exercise media")
     await _save_media(ctx, stored, media)
     await files.discard(ctx, file_ids)
 
@@ -103,10 +101,7 @@ def _changes_anything(override: Override) -> bool:
 
 
 async def _read(ctx: Context, exercise_id: ObjectId) -> StoredExercise:
-    stored = await store.find_one(ctx, exercise_id)
-    if stored is None:
-        raise NotFound("exercise")
-    return stored
+    return require_found(await store.find_one(ctx, exercise_id), "exercise")
 
 
 async def _read_shared(ctx: Context, exercise_id: ObjectId) -> StoredExercise:
@@ -128,6 +123,4 @@ async def _save_media(ctx: Context, stored: StoredExercise, media: list[StoredMe
     if stored["companyId"] is None:
         return present(ctx, stored, await override_store.save(ctx, stored["_id"], {"media": media}))
     changed = await store.rewrite(ctx, stored["_id"], lambda _: {"media": media})
-    if changed is None:
-        raise NotFound("exercise")
-    return present(ctx, changed)
+    return present(ctx, require_found(changed, "exercise"))

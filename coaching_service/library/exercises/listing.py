@@ -1,4 +1,4 @@
-"""Lists of exercises: by name, by last change, or by how well they match a search."""
+"""Lists of exercises: by name, by last change, or by how well they match a search; and suggestions while typing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import RANKED, ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
+from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_entries, override_store, store
 from coaching_service.library.exercises._presentation import present
 from coaching_service.library.exercises._search import search
@@ -56,7 +57,8 @@ async def list_exercises(
     if not filters["keywords"]:
         order = store.ORDER
         list_part = ListPart(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
-        stored, total = await store.find_page(ctx, condition, list_part, ownership=ownership)
+        condition, hint = {"deletedAt": None, **condition}, store.selecting_index(condition)
+        stored, total = await list_part.read(ctx, store.exercises, condition, hint=hint, ownership=ownership)
         docs, cursor = list_part.cut(stored)
         return cast("ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
     list_part = ListPart(ctx, "exercises", filters, RANKED, page=page, size=size, after=after)
@@ -106,3 +108,31 @@ async def present_all(ctx: Context, stored: Sequence[StoredExercise]) -> list[Ex
     shared = [each["_id"] for each in stored if each["companyId"] is None]
     overrides = await override_store.find(ctx, shared) if shared else {}
     return [present(ctx, each, overrides.get(each["_id"])) for each in stored]
+
+
+async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exercise]:
+    """Return at most `size` exercises that match `keywords` as in a list, or of all exercises if there are none.
+
+    An exercise of exactly this name is first, then those that the company plans most often, then the others in the
+    order of a list.
+    """
+    keywords = keywords.strip()
+    return await _suggest_matches(ctx, keywords, size) if keywords else await _suggest_used(ctx, size)
+
+
+async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exercise]:
+    index, use_counts = await gather_reads(ctx, _search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
+    name = without_apostrophes(normalize(keywords))
+    exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
+    ids = search(index, keywords, use_counts).ids
+    ids = sorted(ids, key=lambda each: (each not in exact, -use_counts.get(each, 0)))
+    return await present_all(ctx, await store.find_by_ids(ctx, ids[:size]))
+
+
+async def _suggest_used(ctx: Context, size: int) -> list[Exercise]:
+    use_counts, by_name = await gather_reads(ctx, load_use_counts(ctx), list_exercises(ctx, page=1, size=size))
+    ids = sorted(use_counts, key=lambda each: (-use_counts[each], each))
+    # Some of the exercises that were used may have been deleted since.
+    used = await present_all(ctx, (await store.find_by_ids(ctx, ids[: 2 * size]))[:size])
+    known = {exercise["_id"] for exercise in used}
+    return [*used, *(exercise for exercise in by_name["docs"] if exercise["_id"] not in known)][:size]

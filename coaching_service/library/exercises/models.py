@@ -66,7 +66,6 @@ ASSISTANCE: LoadType = "assistance"
 MINE, PUBLIC = "my", "public"
 TYPES: tuple[ExerciseType, ...] = get_args(ExerciseType)
 LEVELS: tuple[Level, ...] = get_args(Level)
-LOAD_TYPES: tuple[LoadType, ...] = get_args(LoadType)
 _LOAD_TYPE = (
     "What the loads of its sets mean. `load`: more is better. `assistance`: help, as of an assisted pull-up machine: "
     "less is better, and there is no estimated 1RM and no volume load."
@@ -307,13 +306,6 @@ class ExerciseKind(TypedDict):
     name: str
     muscleGroups: list[TrainedMuscle]
     movementPattern: NotRequired[MovementPattern | None]
-
-
-class ExerciseMuscles(TypedDict):
-    """The muscles that an exercise trains."""
-
-    _id: ObjectId
-    muscleGroups: list[TrainedMuscle]
 
 
 class SharedExercise(ExerciseContent, Movement):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
-from coaching_service.core.errors import Forbidden, NotFound, invalid_field
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_found
 from coaching_service.core.external_identity import (
     Upserted,
     find_differences,
@@ -44,9 +45,7 @@ async def get(ctx: Context, exercise_id: ObjectId) -> Exercise:
     stored, override = await gather_reads(
         ctx, store.find_one(ctx, exercise_id), override_store.find_one(ctx, exercise_id)
     )
-    if stored is None:
-        raise NotFound("exercise")
-    return present(ctx, stored, override)
+    return present(ctx, require_found(stored, "exercise"), override)
 
 
 async def get_for_client(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
@@ -66,8 +65,7 @@ async def require(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[Object
 
 async def get_usable_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises that exist and are not deleted, by identifier."""
-    ids = set(exercise_ids)
-    return await _load_names(ctx, store.find_usable_names(ctx, list(ids)), ids) if ids else {}
+    return await _load_names(ctx, exercise_ids, only_usable=True)
 
 
 list_own_versions = store.find_versions
@@ -75,16 +73,18 @@ list_own_versions = store.find_versions
 
 async def get_names(ctx: Context, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, ExerciseName]:
     """Return the names of exercises by identifier, deleted ones included."""
-    ids = set(exercise_ids)
-    return await _load_names(ctx, store.find_names(ctx, list(ids)), ids) if ids else {}
+    return await _load_names(ctx, exercise_ids, only_usable=False)
 
 
 async def _load_names(
-    ctx: Context, read_names: Awaitable[list[ExerciseName]], exercise_ids: Collection[ObjectId]
+    ctx: Context, exercise_ids: Iterable[ObjectId], *, only_usable: bool
 ) -> dict[ObjectId, ExerciseName]:
-    """Return the names that `read_names` finds by exercise, with the company's own instructions."""
+    """Return the names of exercises by identifier, with the company's own instructions."""
+    ids = list(set(exercise_ids))
+    if not ids:
+        return {}
     matching, instructions = await gather_reads(
-        ctx, read_names, override_store.find_instructions(ctx, list(exercise_ids))
+        ctx, store.find_names(ctx, ids, only_usable=only_usable), override_store.find_instructions(ctx, ids)
     )
     names: dict[ObjectId, ExerciseName] = {each["_id"]: each for each in matching}
     for exercise_id in names.keys() & instructions.keys():
@@ -100,16 +100,15 @@ async def require_known(ctx: Context, exercise_id: ObjectId) -> None:
 
 async def get_trained_muscles(ctx: Context, exercise_ids: Sequence[ObjectId]) -> dict[ObjectId, list[TrainedMuscle]]:
     """Return the muscles that exercises train by identifier, deleted exercises included."""
-    exercises = await store.find_muscles(ctx, exercise_ids) if exercise_ids else []
+    where = {"_id": {"$in": list(exercise_ids)}}
+    exercises = await store.exercises.find(ctx, where, fields=("muscleGroups",), hint="_id_") if exercise_ids else []
     return {exercise["_id"]: exercise["muscleGroups"] for exercise in exercises}
 
 
 list_shared_ids = store.find_shared_ids
 
 
-def count_uses(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
-    """Count one more use of each exercise, which moves it up in search results."""
-    use_counts.count(ctx, set(exercise_ids))
+count_uses = use_counts.count
 
 
 @transactional
@@ -168,9 +167,7 @@ async def update(
         return cast("ExerciseFields", find_differences(stored, changed)) if only_differences else changed
 
     exercise = await store.rewrite(ctx, exercise_id, changed_fields, change.get("version"))
-    if exercise is None:
-        raise NotFound("exercise")
-    after = present(ctx, exercise)
+    after = present(ctx, require_found(exercise, "exercise"))
     if after["loadType"] != before["loadType"]:
         await ctx.publish(LoadTypeChanged(exercise_id))
     return after
@@ -183,8 +180,9 @@ async def delete(ctx: Context, exercise_id: ObjectId) -> None:
     Raises NotFound, and Forbidden for a shared exercise.
     """
     await _require_own(ctx, exercise_id)
-    if not await store.soft_delete(ctx, exercise_id):
-        raise NotFound("exercise")
+    deletion = {"$set": {"deletedAt": now(), "externalId": None}}  # the identifier is free
+    deleted = await store.exercises.update(ctx, {"_id": exercise_id, "deletedAt": None}, deletion)
+    require_found(deleted, "exercise")
 
 
 def list_libraries(ctx: Context) -> list[ExerciseLibrary]:

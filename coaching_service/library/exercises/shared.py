@@ -13,6 +13,7 @@ from importlib.resources.abc import Traversable
 from typing import Any
 
 from coaching_service.core.database.context import Services
+from coaching_service.core.fields import take
 from coaching_service.core.ids import stable_id
 from coaching_service.library.exercises import muscles, store
 from coaching_service.library.exercises.models import (
@@ -82,10 +83,7 @@ def _to_exercise(entry: LibraryEntry) -> SharedExercise:
         "muscleGroups": [*_muscles(entry["primary"], "primary"), *_muscles(entry["secondary"], "secondary")],
         "equipment": entry["equipment"],
         "loadType": entry["loadType"],
-        "movementPattern": entry["movementPattern"],
-        "force": entry["force"],
-        "mechanic": entry["mechanic"],
-        "laterality": entry["laterality"],
+        **take(Movement, entry),
         "translations": entry["translations"],
         "media": [],
         "libraryId": SHARED_LIBRARY,

@@ -18,20 +18,17 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS, StoredIdentity
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import BY_UPDATE, UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import muscles
-from coaching_service.library.exercises._media_checks import MEDIA_CHECKS
+from coaching_service.library.exercises._media_list import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
     ASSISTANCE,
     LOAD,
     ExerciseContent,
     ExerciseFields,
-    ExerciseKind,
-    ExerciseMuscles,
     ExerciseName,
     ExerciseTranslations,
     ExerciseUse,
@@ -92,24 +89,14 @@ exercise_uses = Documents[ExerciseUse](
     incidental=True,
 )
 ORDER = ("sortName", "_id")
-_BY_NAME = exercises.index_name("deletedAt", *ORDER)
+BY_NAME = exercises.index_name("deletedAt", *ORDER)
 _BY_TYPE = exercises.index_name("deletedAt", "type", *ORDER)
 _BY_EXTERNAL_ID = exercises.index_name("externalId")
 _BY_UPDATE = exercises.index_name("deletedAt", *BY_UPDATE)
-_KIND_FIELDS: Final = ("name", "muscleGroups", "movementPattern")
 _NAME_FIELDS: Final = ("name", "defaultInstructions", "loadType", "companyId", "deletedAt")
 
 
-async def find_page(
-    ctx: Context, condition: Filter, list_part: ListPart, *, ownership: Ownership
-) -> tuple[list[StoredExercise], int]:
-    """Return the exercises for one part of the list by name with their sort fields, and their total number."""
-    condition = {"deletedAt": None, **condition}
-    hint = _selecting_index(condition)
-    return await list_part.read(ctx, exercises, condition, hint=hint, ownership=ownership)
-
-
-def _selecting_index(condition: Filter) -> str | None:
+def selecting_index(condition: Filter) -> str | None:
     """Return the index of a condition that few exercises meet; None if it has none."""
     for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", "_id_")):
         if field in condition:
@@ -119,7 +106,7 @@ def _selecting_index(condition: Filter) -> str | None:
 
 async def find_updates(ctx: Context, condition: Filter, *, ownership: Ownership) -> list[UpdatedExercise]:
     """Return when the exercises that meet a condition were last changed."""
-    hint = _selecting_index(condition) or _BY_UPDATE
+    hint = selecting_index(condition) or _BY_UPDATE
     updates = await exercises.find(
         ctx, {"deletedAt": None, **condition}, fields=(UPDATED,), ownership=ownership, hint=hint
     )
@@ -135,7 +122,7 @@ async def find_search_entries(ctx: Context, condition: Filter, *, ownership: Own
         "isOwn": {"$ne": ["$companyId", None]},
         "isCommon": {"$eq": ["$companyId", None]},
     }
-    hint = _selecting_index(condition) or (_BY_TYPE if "type" in condition else _BY_NAME)
+    hint = selecting_index(condition) or (_BY_TYPE if "type" in condition else BY_NAME)
     return await exercises.aggregate(
         ctx, {"deletedAt": None, **condition}, {"$project": fields}, hint=hint, ownership=ownership
     )
@@ -167,14 +154,10 @@ async def find_versions(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId,
     return {exercise["_id"]: exercise["version"] for exercise in own}
 
 
-async def find_usable_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
-    """Return the names of exercises that are not deleted."""
-    return [_to_name(each) for each in await _find_recent(ctx, ids) if each.get("deletedAt") is None]
-
-
-async def find_names(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseName]:
-    """Return the names of exercises, deleted ones included."""
-    return [_to_name(each) for each in await _find_recent(ctx, ids)]
+async def find_names(ctx: Context, ids: Sequence[ObjectId], *, only_usable: bool = False) -> list[ExerciseName]:
+    """Return the names of exercises, deleted ones included unless `only_usable`."""
+    recent = await _find_recent(ctx, ids)
+    return [_to_name(each) for each in recent if not only_usable or each.get("deletedAt") is None]
 
 
 async def _find_recent(ctx: Context, ids: Sequence[ObjectId]) -> list[StoredExerciseName]:
@@ -203,37 +186,14 @@ def _to_name(exercise: StoredExerciseName) -> ExerciseName:
 async def find_deleted_names(ctx: Context) -> list[str]:
     """Return the names of the company's own exercises that were deleted, at most 1,000."""
     where = {"deletedAt": {"$ne": None}}
-    deleted = await exercises.find(ctx, where, fields=("name",), limit=1_000, ownership="own", hint=_BY_NAME)
+    deleted = await exercises.find(ctx, where, fields=("name",), limit=1_000, ownership="own", hint=BY_NAME)
     return [exercise["name"] for exercise in deleted]
 
 
 async def find_shared_ids(ctx: Context) -> list[ObjectId]:
     """Return the identifiers of the shared exercises, deleted ones included."""
-    shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=_BY_NAME)
+    shared = await exercises.find(ctx, {}, fields=("_id",), ownership="shared", hint=BY_NAME)
     return [exercise["_id"] for exercise in shared]
-
-
-async def find_muscles(ctx: Context, ids: Sequence[ObjectId]) -> list[ExerciseMuscles]:
-    """Return the muscles of exercises, deleted ones included."""
-    return await exercises.find(ctx, {"_id": {"$in": list(ids)}}, fields=("muscleGroups",), hint="_id_")
-
-
-async def find_kind(ctx: Context, exercise_id: ObjectId) -> ExerciseKind | None:
-    """Return what an exercise is like, deleted or not."""
-    documents = await exercises.find(ctx, {"_id": exercise_id}, fields=_KIND_FIELDS, hint="_id_")
-    return documents[0] if documents else None
-
-
-async def find_similar(
-    ctx: Context, exercise_id: ObjectId, pattern: str | None, muscle_ids: Sequence[ObjectId]
-) -> list[ExerciseKind]:
-    """Return the other exercises with a movement pattern, or with one of some muscles as a primary one."""
-    alike: list[Filter] = [
-        {"muscleGroups": {"$elemMatch": {"_id": {"$in": list(muscle_ids)}, "role": "primary"}}},
-        *([{"movementPattern": pattern}] if pattern else []),
-    ]
-    condition = {"deletedAt": None, "_id": {"$ne": exercise_id}, "$or": alike}
-    return await exercises.find(ctx, condition, fields=_KIND_FIELDS, hint=_BY_NAME)
 
 
 async def create(ctx: Context, exercise: ExerciseContent, identity: StoredIdentity) -> StoredExercise:
@@ -257,13 +217,6 @@ async def rewrite(
         return {**fields, **_search_fields({**stored, **fields})} if fields else fields
 
     return await exercises.rewrite(ctx, {"_id": exercise_id, "deletedAt": None}, mutate, version=version)
-
-
-async def soft_delete(ctx: Context, exercise_id: ObjectId) -> bool:
-    """Mark an exercise of the company as deleted; its external identifier is free. Returns whether it existed."""
-    condition = {"_id": exercise_id, "deletedAt": None}
-    change = {"$set": {"deletedAt": now(), "externalId": None}}
-    return await exercises.update(ctx, condition, change) is not None
 
 
 async def add_uses(services: Services, counts: Mapping[ObjectId, Mapping[ObjectId, int]]) -> None:

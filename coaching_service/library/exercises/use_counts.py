@@ -26,8 +26,8 @@ log = structlog.get_logger("coaching_service")
 
 
 def count(ctx: Context, exercise_ids: Iterable[ObjectId]) -> None:
-    """Count one more use of each exercise by the company once the transaction is committed."""
-    ctx.changes.after_commit.append(partial(ctx.services.exercise_uses.add, ctx.company_id, list(exercise_ids)))
+    """Count one more use of each exercise once the transaction is committed: it moves up in search results."""
+    ctx.changes.after_commit.append(partial(ctx.services.exercise_uses.add, ctx.company_id, list(set(exercise_ids))))
 
 
 async def load_use_counts(ctx: Context) -> dict[ObjectId, int]:

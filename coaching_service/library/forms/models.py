@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
@@ -14,7 +14,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Input, ListOf, StringList, Text
 
 QuestionType = Literal["text", "number", "rating", "choice", "multi"]
-QUESTION_TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
 WITH_OPTIONS = ("choice", "multi")
 QUESTION_LENGTH = 1_000
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.library.forms import store
 from coaching_service.library.forms.models import (
     Form,
     FormChange,
+    FormContent,
     FormFields,
     NewForm,
     Question,
@@ -24,14 +26,13 @@ list_all = store.find_all
 
 async def get(ctx: Context, form_id: ObjectId) -> Form:
     """Return a form. Raises NotFound."""
-    if (form := await store.find_one(ctx, form_id)) is None:
-        raise NotFound("form")
-    return form
+    return require_found(await store.forms.find_one(ctx, {"_id": form_id}), "form")
 
 
 async def create(ctx: Context, form: NewForm) -> Form:
     """Create a form."""
-    return await store.create(ctx, form["name"], assign_question_ids(form["questions"]))
+    content: FormContent = {"name": form["name"], "questions": assign_question_ids(form["questions"])}
+    return await store.forms.insert(ctx, {**content, "sortName": normalize(form["name"])})
 
 
 async def update(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
@@ -41,25 +42,22 @@ async def update(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
     does not have, Conflict if the form has changed since `version`.
     """
 
-    def changed_fields(stored: Form) -> FormFields:
+    def changed_fields(stored: Form) -> Mapping[str, object]:
         fields: FormFields = {}
         if "name" in change:
             fields["name"] = change["name"]
         if "questions" in change:
             known = {question["_id"] for question in stored["questions"]}
             fields["questions"] = assign_question_ids(change["questions"], known)
-        return fields
+        return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
 
-    form = await store.rewrite(ctx, form_id, changed_fields, change.get("version"))
-    if form is None:
-        raise NotFound("form")
-    return form
+    form = await store.forms.rewrite(ctx, {"_id": form_id}, changed_fields, version=change.get("version"))
+    return require_found(form, "form")
 
 
 async def delete(ctx: Context, form_id: ObjectId) -> None:
     """Delete a form; scheduled items keep its questions. Raises NotFound."""
-    if not await store.delete(ctx, form_id):
-        raise NotFound("form")
+    require_found(await store.forms.delete(ctx, {"_id": form_id}), "form")
 
 
 def assign_question_ids(

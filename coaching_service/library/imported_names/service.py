@@ -15,7 +15,6 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
 from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.exercises.named_muscles import muscles_in_name
-from coaching_service.library.imported_names import store
 from coaching_service.library.imported_names.models import (
     CREATE,
     SKIP,
@@ -24,6 +23,7 @@ from coaching_service.library.imported_names.models import (
     ResolvedNames,
     key_of,
 )
+from coaching_service.library.imported_names.store import BY_NAME, imported_names
 
 MAX_NAMES = 2_000
 IMPORTED = "imported"
@@ -104,8 +104,9 @@ async def create_missing(
             ids[key] = (await exercises.create(ctx, new))["_id"]
         else:
             ids[key] = decision if isinstance(decision, ObjectId) else None
-    if remember:
-        await store.save(ctx, {key: ids[key] for key in sorted(resolved.answered)})
+    if remember and resolved.answered:
+        answered = [{"name": key, "exerciseId": ids[key]} for key in sorted(resolved.answered)]
+        await imported_names.upsert_many(ctx, ("name",), answered)
     return ids
 
 
@@ -122,7 +123,9 @@ def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
 
 async def _find_remembered(ctx: Context, keys: Iterable[str]) -> dict[str, NameAnswer]:
     """Return the answers to earlier imports about names, but for exercises that were deleted since."""
-    stored = await store.find(ctx, list(keys))
+    where = {"name": {"$in": list(keys)}}
+    remembered = await imported_names.find(ctx, where, fields=("name", "exerciseId"), hint=BY_NAME)
+    stored = {each["name"]: each["exerciseId"] for each in remembered}
     usable = await exercises.get_usable_names(ctx, [each for each in stored.values() if each is not None])
     return {key: SKIP if each is None else each for key, each in stored.items() if each is None or each in usable}
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.errors import NotFound, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.library.metric_sets import store
 from coaching_service.library.metric_sets.models import (
     Metric,
     MetricSet,
     MetricSetChange,
+    MetricSetContent,
     MetricSetFields,
     MetricSetWithArchived,
     MetricUnit,
@@ -37,22 +40,23 @@ async def list_with_archived(ctx: Context) -> list[MetricSetWithArchived]:
 
 async def get(ctx: Context, set_id: ObjectId) -> MetricSet:
     """Return a metric set. Raises NotFound."""
-    if (metric_set := await store.find_one(ctx, set_id)) is None:
-        raise NotFound("metrics set")
-    return present(metric_set)
+    return present(require_found(await store.metric_sets.find_one(ctx, _existing(set_id)), "metrics set"))
+
+
+def _existing(set_id: ObjectId) -> Filter:
+    return {"_id": set_id, "deletedAt": None}
 
 
 async def get_with_archived(ctx: Context, set_id: ObjectId, *, include_deleted: bool) -> MetricSetWithArchived:
     """Return a metric set with its archived metrics. Raises NotFound, for a deleted set unless `include_deleted`."""
-    metric_sets = await store.find_by_ids(ctx, [set_id], include_deleted=include_deleted)
-    if not metric_sets:
-        raise NotFound("metrics set")
-    return _with_archived(metric_sets[0])
+    where = {"_id": set_id} if include_deleted else _existing(set_id)
+    return _with_archived(require_found(await store.metric_sets.find_one(ctx, where), "metrics set"))
 
 
 async def list_automatic(ctx: Context) -> list[MetricSet]:
     """Return the sets that are assigned to every new client."""
-    return [present(metric_set) for metric_set in await store.find_automatic(ctx)]
+    automatic = await store.metric_sets.find(ctx, {"deletedAt": None, "assignAutomatically": True})
+    return [present(metric_set) for metric_set in automatic]
 
 
 async def get_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId, MetricSetWithArchived]:
@@ -60,14 +64,16 @@ async def get_by_id(ctx: Context, set_ids: Iterable[ObjectId]) -> dict[ObjectId,
     ids = set(set_ids)
     if not ids:
         return {}
-    metric_sets = await store.find_by_ids(ctx, list(ids), include_deleted=True)
+    metric_sets = await store.metric_sets.find(ctx, {"_id": {"$in": list(ids)}})
     return {metric_set["_id"]: _with_archived(metric_set) for metric_set in metric_sets}
 
 
 async def create(ctx: Context, metric_set: NewMetricsSet) -> MetricSet:
     """Create a metric set. Raises NotFound for an unknown unit."""
     metrics = [_to_stored(ObjectId(), metric) for metric in metric_set["metrics"]]
-    return present(await store.create(ctx, {**metric_set, "metrics": metrics}))
+    content: MetricSetContent = {**metric_set, "metrics": metrics}
+    private = {"sortName": normalize(content["name"]), "deletedAt": None}
+    return present(await store.metric_sets.insert(ctx, {**content, **private}))
 
 
 async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> MetricSet:
@@ -77,22 +83,21 @@ async def update(ctx: Context, set_id: ObjectId, change: MetricSetChange) -> Met
     if the set has changed since `version`.
     """
 
-    def changed_fields(stored: StoredMetricSet) -> MetricSetFields:
+    def changed_fields(stored: StoredMetricSet) -> Mapping[str, object]:
         fields = take(MetricSetFields, change)
         if "metrics" in change:
             fields["metrics"] = _merge_metrics(stored["metrics"], change["metrics"])
-        return fields
+        return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
 
-    metric_set = await store.rewrite(ctx, set_id, changed_fields, change.get("version"))
-    if metric_set is None:
-        raise NotFound("metrics set")
-    return present(metric_set)
+    version = change.get("version")
+    metric_set = await store.metric_sets.rewrite(ctx, _existing(set_id), changed_fields, version=version)
+    return present(require_found(metric_set, "metrics set"))
 
 
 async def delete(ctx: Context, set_id: ObjectId) -> None:
     """Delete a metric set; recorded values remain. Raises NotFound."""
-    if not await store.soft_delete(ctx, set_id):
-        raise NotFound("metrics set")
+    deleted = await store.metric_sets.update(ctx, _existing(set_id), {"$set": {"deletedAt": now()}})
+    require_found(deleted, "metrics set")
 
 
 def list_units() -> list[MetricUnit]:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import LIBRARY, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Text
-from coaching_service.library.metric_sets.models import MetricSetContent, MetricSetFields, StoredMetricSet
+from coaching_service.library.metric_sets.models import StoredMetricSet
 from coaching_service.library.metric_sets.units import UNITS
 
 
@@ -58,42 +57,3 @@ async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> li
     """Return the company's metric sets, or those changed at `updated_since` (UTC) or later, sorted by name."""
     where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
     return await metric_sets.find(ctx, {"deletedAt": None, **where}, sort=("sortName", "_id"), hint=hint)
-
-
-async def find_automatic(ctx: Context) -> list[StoredMetricSet]:
-    """Return the sets that are assigned to every new client."""
-    return await metric_sets.find(ctx, {"deletedAt": None, "assignAutomatically": True})
-
-
-async def find_one(ctx: Context, set_id: ObjectId) -> StoredMetricSet | None:
-    """Return the metric set, or None if it does not exist or is deleted."""
-    return await metric_sets.find_one(ctx, {"_id": set_id, "deletedAt": None})
-
-
-async def find_by_ids(ctx: Context, ids: Sequence[ObjectId], *, include_deleted: bool) -> list[StoredMetricSet]:
-    """Return the metric sets with these identifiers."""
-    condition = {} if include_deleted else {"deletedAt": None}
-    return await metric_sets.find(ctx, {"_id": {"$in": list(ids)}} | condition)
-
-
-async def create(ctx: Context, new: MetricSetContent) -> StoredMetricSet:
-    """Store a new metric set."""
-    return await metric_sets.insert(ctx, {**new, "sortName": normalize(new["name"]), "deletedAt": None})
-
-
-async def rewrite(
-    ctx: Context, set_id: ObjectId, changed_fields: Callable[[StoredMetricSet], MetricSetFields], version: int | None
-) -> StoredMetricSet | None:
-    """Set the fields that `changed_fields` returns for the stored set. Returns None if there is no such set."""
-
-    def mutate(stored: StoredMetricSet) -> Mapping[str, Any]:
-        fields = changed_fields(stored)
-        return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
-
-    return await metric_sets.rewrite(ctx, {"_id": set_id, "deletedAt": None}, mutate, version=version)
-
-
-async def soft_delete(ctx: Context, set_id: ObjectId) -> bool:
-    """Mark a metric set as deleted. Returns whether it existed."""
-    condition = {"_id": set_id, "deletedAt": None}
-    return await metric_sets.update(ctx, condition, {"$set": {"deletedAt": now()}}) is not None

@@ -14,7 +14,7 @@ from coaching_service.core.query import DateRange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OwnExercise
 from coaching_service.library.exercises.schemas import OWN_EXERCISE
-from coaching_service.progress.exercise_history import done_exercises, lift_progress, models, service
+from coaching_service.progress.exercise_history import lift_progress, models, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
@@ -27,7 +27,7 @@ async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFi
     In a session of an exercise at least one set of it was completed that is not warm-up. `ids` are exercises. The order
     changes with each session, so only the first page has a `nextCursor`: the others follow it by identifier, each once.
     """
-    return await done_exercises.list_done_exercises(ctx, customer_id, **part_of(query))
+    return await service.list_done_exercises(ctx, customer_id, **part_of(query))
 
 
 @routes.get(

@@ -1,4 +1,4 @@
-"""A client's training sessions with one exercise."""
+"""The exercises that a client has done, and the training sessions with one of them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.list_parts import RANKED, ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.exercise_history.models import DoneSets, ExerciseSession, OneRepMaxEstimate
+from coaching_service.progress.exercise_history.models import DoneExercise, DoneSets, ExerciseSession, OneRepMaxEstimate
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import (
@@ -65,6 +65,42 @@ async def list_sessions(
     )
     load_unit = ctx.caller.company.load_unit
     return list_part.present(stored, total, lambda block: _describe(block, exercise_id, load_unit))
+
+
+async def list_done_exercises(
+    ctx: Context,
+    customer_id: ObjectId,
+    *,
+    page: int,
+    size: int,
+    selection: ListSelection = ALL_ENTRIES,
+    after: str | None = None,
+) -> Page[DoneExercise]:
+    """Return one page of the exercises that a client did, the one done latest first, or those after a cursor.
+
+    Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
+    such client, Forbidden if the client is outside the caller's scope.
+    """
+    filters = {"customerId": customer_id, **selection.for_cursor()}
+    list_part = ListPart(ctx, "done-exercises", filters, RANKED, page=page, size=size, after=after)
+    _, hidden = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
+    )
+    done = await exercise_queries.find_done_exercises(ctx, customer_id, without=hidden)
+    by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
+    ids, cursor = list_part.cut_ranked(list(by_id))
+    names = await exercises.get_names(ctx, ids)
+    docs: list[DoneExercise] = [
+        {
+            "exercise": {"_id": exercise["_id"], "name": names[exercise["_id"]]["name"]},
+            "lastDate": exercise["lastDate"],
+            "sessions": exercise["sessions"],
+        }
+        for exercise in map(by_id.__getitem__, ids)
+    ]
+    return list_part.numbered(docs, len(by_id), cursor)
 
 
 def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_unit: str) -> ExerciseSession:

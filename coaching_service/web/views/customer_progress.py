@@ -19,7 +19,7 @@ from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
-from coaching_service.progress.exercise_history import done_exercises
+from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.progress_photos import service as progress_photos
@@ -131,7 +131,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
         calendar_days.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),
-        done_exercises.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),
+        exercise_history.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),
         progress_photos.list_photos(ctx, customer_id, page=1, size=_MAX_PHOTO_DATES),
         load_weights(ctx, customer_id),
     )

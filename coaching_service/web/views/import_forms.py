@@ -31,10 +31,9 @@ from coaching_service.integrations.history_import.models import (
     UndoResult,
 )
 from coaching_service.integrations.history_import.results import table_result
+from coaching_service.library.exercises.listing import suggest_exercises
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.library.exercises.suggestions import suggest_exercises
-from coaching_service.library.imported_names.answers import read_answers
-from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile
+from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.web.formatting import SOURCES
 from coaching_service.web.page_queries import KeywordQuery

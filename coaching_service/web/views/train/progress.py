@@ -20,7 +20,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, ListOf
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import RECORD_NAMES
-from coaching_service.progress.exercise_history import done_exercises, lift_progress
+from coaching_service.progress.exercise_history import lift_progress
+from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import DoneExercise
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import service as personal_records
@@ -70,7 +71,7 @@ async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     client_id, today = ctx.caller.id, ctx.caller.today()
     done, records, metric_sets, photos = await gather_reads(
         ctx,
-        done_exercises.list_done_exercises(ctx, client_id, page=query["page"], size=_LIFTS_PER_PAGE),
+        exercise_history.list_done_exercises(ctx, client_id, page=query["page"], size=_LIFTS_PER_PAGE),
         personal_records.list_records(ctx, client_id),
         metrics.list_measurements(ctx, client_id, str(today)),
         progress_photos.list_photos(ctx, client_id, page=1, size=1),

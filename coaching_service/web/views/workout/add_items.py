@@ -13,8 +13,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.listing import suggest_exercises
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.library.exercises.suggestions import suggest_exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.training.workouts.items.descriptions import describe_item
