@@ -13,7 +13,7 @@ from coaching_service.command_line.admin.running import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
 from coaching_service.core.auth.secrets import Vault
-from coaching_service.core.database.backup.creation import create_backup
+from coaching_service.core.database.backup.creation import backing_up, create_backup, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption
 from coaching_service.core.database.backup.manifest import (
     BackupError,
@@ -26,7 +26,6 @@ from coaching_service.core.database.backup.manifest import (
 from coaching_service.core.database.backup.parts import PartWriter
 from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune
 from coaching_service.core.database.backup.stores import is_own_folder, open_store
-from coaching_service.core.database.backup.storing import backing_up, create_stored_backup
 from coaching_service.core.database.backup.verification import Verification, verify_backups
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration.backups import record_backup

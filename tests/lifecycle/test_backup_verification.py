@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.database.backup.creation import create_backup
+from coaching_service.core.database.backup.creation import create_backup, create_stored_backup
 from coaching_service.core.database.backup.encryption import Encryption, new_identity
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.backup.stores import Store, open_store
-from coaching_service.core.database.backup.storing import create_stored_backup
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import ignore

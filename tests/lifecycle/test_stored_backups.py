@@ -14,13 +14,13 @@ import pytest
 from bson import ObjectId
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption, new_identity
 from coaching_service.core.database.backup.manifest import BackupError, Manifest
 from coaching_service.core.database.backup.parts import PartReader, PartWriter, divide, part_names
 from coaching_service.core.database.backup.restoring import restore_backup
 from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
 from coaching_service.core.database.backup.stores import FolderStore, Store, open_store
-from coaching_service.core.database.backup.storing import backing_up, create_stored_backup
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import content, ignore

@@ -263,11 +263,6 @@ async def read(services: Services, file: Document, start: int, end: int) -> Asyn
 # --- orphans -------------------------------------------------------------------------------------------------------
 
 
-async def count(services: Services) -> int:
-    """Return the approximate number of files."""
-    return await files.across_companies(services).estimated_document_count()
-
-
 async def count_stored_bytes(services: Services) -> int:
     """Return how many bytes the chunks of all files have, as the database counts them."""
     cursor = chunks.across_companies(services).aggregate([{"$collStats": {"storageStats": {}}}])

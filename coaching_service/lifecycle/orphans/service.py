@@ -27,7 +27,7 @@ class OrphanReport:
 
 async def collect(services: Services, *, remove: bool) -> OrphanReport:
     """Report, and with `remove` delete, all files and chunks without a record; uploads of the last hour stay."""
-    report = OrphanReport(files=await files.count(services))
+    report = OrphanReport(files=await files.files.across_companies(services).estimated_document_count())
     async for ids in files.iterate_abandoned(services):
         report.orphans += len(ids)
         report.bytes += await _release(services, ids, remove=remove)

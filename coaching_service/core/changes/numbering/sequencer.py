@@ -1,4 +1,4 @@
-"""The background task that numbers changes.
+"""The background tasks that number changes, and notify the requests that wait for the next ones, in every process.
 
 One process at a time, the holder of a lease, follows the change stream of the collection. It numbers a batch of
 changes, stores its position in the stream and renews the lease in one transaction, so that a process that is killed,
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -17,9 +18,10 @@ import structlog
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
+from coaching_service.core.changes.numbering.batches import counters
 from coaching_service.core.changes.numbering.models import NewChange, Start
 from coaching_service.core.changes.numbering.reading import ChangeReader
-from coaching_service.core.database.connection import as_service_error
+from coaching_service.core.database.connection import allow_seconds, as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.metrics import Backlog
 
@@ -156,3 +158,38 @@ def _log_failure(error: Exception) -> None:
         log.error("changes are not numbered", exc_info=error)
     else:
         log.warning("changes are not numbered at the moment", reason=known.message)
+
+
+# --- notifying -------------------------------------------------------------------------------------------------------
+
+
+def signalling(services: Services) -> AbstractAsyncContextManager[None]:
+    """Notify waiting requests while the context is open; the database is watched only while a request waits."""
+    return running_in_background(partial(_signal, services))
+
+
+async def _signal(services: Services) -> None:
+    signals = services.number_signals
+    while True:
+        await signals.is_needed.wait()
+        try:
+            await _watch(services)
+        except Exception as error:  # noqa: BLE001 - waiting has to survive the loss of the database
+            known = as_service_error(error)
+            log.warning("waiting for changes is interrupted", reason=known.message if known else repr(error))
+            signals.notify_all()
+            await asyncio.sleep(_RETRY_SECONDS)
+
+
+async def _watch(services: Services) -> None:
+    """Notify the requests of companies whose changes have been numbered, while any request waits."""
+    signals, counted = services.number_signals, counters.across_companies(services)
+    async with counted.watch([{"$project": {"documentKey": 1}}], max_await_time_ms=store.WAIT_MS) as stream:
+        signals.notify_all()  # changes may have been numbered before the stream was opened
+        while signals.is_needed.is_set():
+            with allow_seconds(store.READ_SECONDS):
+                event = await stream.try_next()
+            if event is not None:
+                signals.notify(event["documentKey"]["_id"])
+            elif not stream.alive:
+                raise store.StreamEnded

@@ -1,7 +1,8 @@
-"""Making a backup in a folder of its own: all collections as they were at one moment, while the service runs."""
+"""Making a backup in a folder or a store: all collections as they were at one moment, while the service runs."""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
 import os
@@ -19,9 +20,12 @@ from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import OperationFailure
 
 from coaching_service import __version__
-from coaching_service.core.database import migrations
+from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
+from coaching_service.core.database import leases, migrations
 from coaching_service.core.database.backup.manifest import (
     FORMAT,
+    PARTS_VERSION,
     VERSION,
     BackupError,
     CollectionContent,
@@ -32,6 +36,8 @@ from coaching_service.core.database.backup.manifest import (
     verify,
     write_manifest,
 )
+from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
+from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.backup.stores import synchronize
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
@@ -39,6 +45,8 @@ from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.temporary_files import NO_SPACE
 
 _COMPRESSION = 3
+_LEASE = "backup"
+_RENEWAL_SECONDS = leases.LEASE.total_seconds() / 4
 RESTORING = "restoring."
 _SECONDS = 24 * 3600
 _WINDOW = "minSnapshotHistoryWindowInSeconds"
@@ -117,6 +125,55 @@ async def _write_collection(
                 report(count)
     synchronize(file)
     return {"file": file.name, "sha256": hashing.digest.hexdigest(), "documents": documents, "bytes": size}
+
+
+# --- in a store ------------------------------------------------------------------------------------------------------
+
+
+async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[str, Manifest]:
+    """Store a backup, and return its name and manifest.
+
+    Each new part is read again and compared. The manifest is stored last, when the store has all parts. Raises
+    BackupError if the store cannot be used or has lost a part, or the database no longer has the moment.
+    """
+    writer.digests = await asyncio.to_thread(_read_digests, writer)
+    await asyncio.to_thread(writer.find_stored)
+    manifest = await read_moment(services, writer.write)
+    manifest["version"] = PARTS_VERSION
+    manifest["recipients"] = list(writer.encryption.recipients)
+    await asyncio.to_thread(_require_parts, writer, manifest)
+    return await asyncio.to_thread(StoredBackups(writer.store).write, manifest, services.vault), manifest
+
+
+def _read_digests(writer: PartWriter) -> dict[str, str]:
+    """Return what the newest backup says that the store has."""
+    newest = StoredBackups(writer.store).read_newest()
+    return {name: part["stored"] for name, part in named_parts(newest) if "stored" in part} if newest else {}
+
+
+def _require_parts(writer: PartWriter, manifest: Manifest) -> None:
+    present = writer.find_stored()
+    if missing := set(part_names(manifest)) - present:
+        raise BackupError(f"{writer.store.location} has lost {len(missing)} parts meanwhile: try again")
+
+
+@asynccontextmanager
+async def backing_up(services: Services) -> AsyncIterator[None]:
+    """Let no other process use the store of backups of this database. Raises BackupError if one does."""
+    holder = new_token()
+    if not await leases.acquire(services, _LEASE, holder):
+        raise BackupError("Another backup of this database is being made: wait until it ends")
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(_RENEWAL_SECONDS)
+            await leases.acquire(services, _LEASE, holder)
+
+    try:
+        async with running_in_background(renew):
+            yield
+    finally:
+        await leases.release(services, _LEASE, holder)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
