@@ -50,7 +50,11 @@ def _git(*arguments: str) -> list[str]:
 def main() -> None:
     """Print the selected files, one per line."""
     folder = ROOT / "tests"
-    tests = [file.relative_to(ROOT).as_posix() for file in folder.rglob("test_*.py") if "browser" not in file.parts]
+    tests = [
+        file.relative_to(ROOT).as_posix()
+        for file in folder.rglob("test_*.py")
+        if not {"browser", "proofs"} & {*file.parts}
+    ]
     always = {path for path in ALWAYS if (ROOT / path).exists()}
     print("\n".join(sorted(always | select_tests(changed_files(), tests))))
 

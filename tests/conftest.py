@@ -57,8 +57,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Ignore the directories whose option is not given."""
+    """Ignore the directories whose option is not given, and the long proofs unless the command names them."""
     directory = collection_path.name
+    if directory == "proofs":
+        return None if any(directory in Path(each.partition("::")[0]).parts for each in config.args) else True
     return True if directory in ("browser", "clients") and not config.getoption(f"--{directory}") else None
 
 

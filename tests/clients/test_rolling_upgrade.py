@@ -24,7 +24,7 @@ from coaching_service.core.jobs.worker import run_due
 from coaching_service.settings import Settings
 from tests.clients.programs import run as run_program
 from tests.reliability.deployment import Node
-from tests.reliability.test_change_log import Log, Write, consume
+from tests.reliability.proofs.test_change_log import Log, Write, consume
 from tests.support.service_process import until
 from tests.upgrades.reading import read_clients
 from tests.upgrades.release import Document, Release, last_release

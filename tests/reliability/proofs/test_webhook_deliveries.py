@@ -11,7 +11,7 @@ import pytest
 
 from coaching_service.core.database.context import Services
 from tests.reliability.deployment import Deployment, deployed
-from tests.reliability.test_change_log import Log, create_clients, send_until_answered, write_notes
+from tests.reliability.proofs.test_change_log import Log, create_clients, send_until_answered, write_notes
 from tests.support.service_process import until
 from tests.support.webhooks import Receiver, receiving
 

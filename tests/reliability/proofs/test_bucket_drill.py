@@ -12,7 +12,7 @@ import pytest
 
 from coaching_service.core.database.backup.encryption import new_identity
 from coaching_service.core.database.backup.stores import open_store
-from tests.reliability.test_restore_drill import files_of, run, sign_in
+from tests.reliability.proofs.test_restore_drill import files_of, run, sign_in
 from tests.support.s3_server import running_s3_server
 from tests.support.service_process import Service, until
 
