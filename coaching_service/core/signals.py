@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from coaching_service.core.cached_reads import CachedReads
 from coaching_service.core.errors import TooManyRequests
@@ -25,10 +25,8 @@ class TooManyWaiting(TooManyRequests):
     """The credential, or the company, has too many requests that wait for events."""
 
     default_code = "TOO_MANY_WAITING"
-
-    def __init__(self) -> None:
-        message = f"Too many requests wait for events; try again in {_RETRY_SECONDS} seconds"
-        super().__init__(message, {"Retry-After": str(_RETRY_SECONDS)})
+    default_message = f"Too many requests wait for events; try again in {_RETRY_SECONDS} seconds"
+    default_headers: ClassVar[Mapping[str, str]] = {"Retry-After": str(_RETRY_SECONDS)}
 
 
 class Listener:

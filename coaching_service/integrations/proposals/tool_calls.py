@@ -119,18 +119,14 @@ class ProposalStale(Conflict):
     """What the coach was shown has changed: the assistant has to propose it again."""
 
     default_code = "PROPOSAL_STALE"
-
-    def __init__(self) -> None:
-        super().__init__("The records have changed since this was proposed; ask the assistant to propose it again")
+    default_message = "The records have changed since this was proposed; ask the assistant to propose it again"
 
 
 class ProposalClosed(Conflict):
     """The proposal has been decided, or has expired."""
 
     default_code = "PROPOSAL_CLOSED"
-
-    def __init__(self) -> None:
-        super().__init__("This proposal has been decided, or has expired")
+    default_message = "This proposal has been decided, or has expired"
 
 
 def find_tool_denial(tool: Tool, caller: Principal) -> Forbidden | None:
