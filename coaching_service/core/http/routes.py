@@ -13,6 +13,7 @@ from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
+from coaching_service.core.external_identity import Upserted
 from coaching_service.core.field_schemas import input_of, output_of, with_schemas
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
@@ -141,7 +142,7 @@ class Route:
     path_descriptions: Mapping[str, str] = field(default_factory=dict)
     # The fields of path parameters that are not identifiers.
     path_fields: Mapping[str, fields.Field[Any]] = field(default_factory=dict)
-    # The handler returns Upserted; the response is 201 if the record is new, else 200.
+    # By default if the handler returns Upserted: the response is 201 if the record is new, else 200.
     upserts: bool = False
     # The operation will be removed: the API document and the headers of each response say so.
     deprecated: Deprecation | None = None
@@ -242,7 +243,9 @@ class Routes:
         def declare(handler: Handler) -> Handler:
             if not handler.__doc__:
                 raise TypeError(f"{method} {full_path}: the handler needs a docstring, the summary in the document")
-            returns = _returned(options.pop("returns", get_type_hints(handler)["return"]))
+            result = get_type_hints(handler)["return"]
+            returns = _returned(options.pop("returns", result))
+            options.setdefault("upserts", result is Upserted)
             other_result = options.get("upserts") or options.get("resumable") or returns in (bytes, None)
             if options.get("on_worker_thread") and other_result:
                 raise TypeError(f"{method} {full_path}: a worker thread encodes plain JSON results only")

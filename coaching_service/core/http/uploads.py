@@ -7,7 +7,7 @@ import hashlib
 import unicodedata
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import IO, Any
@@ -122,18 +122,21 @@ async def read_upload(
     if (request.content_length or 0) > limits.drained * len(multipart.file_fields) + _MAX_OTHER_BYTES:
         raise _too_large(limit)
     upload = Upload()
-    with ExitStack() as on_failure:
-        on_failure.callback(upload.close)
-        try:
-            async with asyncio.timeout(UPLOAD_SECONDS):
-                await _read_parts(ctx, await request.multipart(), multipart, limits, text_fields, upload)
-        except TimeoutError:
-            raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
-        except ConnectionError:
-            raise ClientDisconnected from None
-        except _MULTIPART_ERRORS:
-            raise BadRequest("The body is not valid multipart/form-data", code="MALFORMED_MULTIPART") from None
-        on_failure.pop_all()
+    try:
+        async with asyncio.timeout(UPLOAD_SECONDS):
+            await _read_parts(ctx, await request.multipart(), multipart, limits, text_fields, upload)
+    except TimeoutError:
+        upload.close()
+        raise RequestTimeout("The body did not arrive in time", {"Connection": "close"}) from None
+    except ConnectionError:
+        upload.close()
+        raise ClientDisconnected from None
+    except _MULTIPART_ERRORS:
+        upload.close()
+        raise BadRequest("The body is not valid multipart/form-data", code="MALFORMED_MULTIPART") from None
+    except BaseException:
+        upload.close()
+        raise
     return upload
 
 

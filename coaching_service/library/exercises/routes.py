@@ -100,7 +100,6 @@ async def resolve_exercise_names(ctx: Context, body: ExerciseNames) -> ResolvedE
     body=upsert_of(NEW_EXERCISE, name="ExerciseUpsert"),
     returns=EXERCISE,
     errors=(NotFound,),
-    upserts=True,
     rolls_back=True,
     example={"name": "Garage Squat", "type": "strength"},
 )

@@ -136,7 +136,6 @@ async def unarchive_customer(ctx: Context, body: models.CustomerReference) -> mo
     body=upsert_of(NewCustomer, name="CustomerUpsert"),
     returns=Customer,
     errors=(NotFound,),
-    upserts=True,
     rolls_back=True,
     example={"name": "Ana", "surname": "Flores"},
 )

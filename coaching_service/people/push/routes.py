@@ -43,7 +43,6 @@ async def list_push_subscriptions(ctx: Context) -> list[PushSubscription]:
 @routes.post(
     "",
     access=session_only(),
-    upserts=True,
     refuses_key=True,
     returns=PushSubscription,
     errors=(Forbidden,),
@@ -73,7 +72,6 @@ async def list_own_push_subscriptions(ctx: Context) -> list[PushSubscription]:
 @own_routes.post(
     "",
     access=customer(),
-    upserts=True,
     refuses_key=True,
     returns=PushSubscription,
     errors=(Forbidden,),

@@ -58,7 +58,6 @@ async def create_program(ctx: Context, body: models.ProgramInput) -> models.Prog
     path_fields={"externalId": ExternalId()},
     body=upsert_of(NewProgram, name="ProgramUpsert"),
     returns=Program,
-    upserts=True,
     rolls_back=True,
     example={"name": "First twelve weeks", "tags": ["beginner"]},
 )

@@ -80,7 +80,6 @@ async def shift_workout_blocks(
     body=upsert_of(NewWorkoutBlock, name="WorkoutBlockUpsert"),
     returns=WorkoutBlock,
     errors=(NotFound, Conflict),
-    upserts=True,
     rolls_back=True,
     example={"name": "Lower body", "date": "2026-03-02"},
 )
