@@ -1,4 +1,4 @@
-"""Proposals in the database."""
+"""Proposals and confirmations in the database."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import timedelta
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.proposals.models import Decision, NewProposal, Proposal, Status
+from coaching_service.integrations.proposals.models import Decision, NewProposal, Proposal, Resolution, Status
 
 LIFETIME = timedelta(hours=24)
 _RETENTION = timedelta(days=30)  # after it could be approved
@@ -78,3 +79,47 @@ async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> boo
         fields["expiresAt"] = now()
     where = {"_id": proposal_id, "status": "pending"}
     return await proposals.update(ctx, where, {"$set": fields}) is not None
+
+
+# --- confirmations for which the client of an assistant asks its user, until they are given or expire ----------------
+
+CONFIRMATION_LIFETIME = timedelta(minutes=10)
+
+
+class StoredConfirmation(Stored):
+    """What a token confirms: a call, as the hash of its caller, tool and arguments, and the hash of what was shown.
+
+    `resolved`: what its names, dates and groups mean.
+    """
+
+    tokenHash: str
+    call: str
+    shown: str
+    resolved: list[Resolution]
+
+
+confirmations = Documents[StoredConfirmation](
+    "confirmations",
+    (Index(("tokenHash",), unique=True),),
+    secret=True,
+    expire=("createdAt", int(CONFIRMATION_LIFETIME.total_seconds())),
+    transfer=NotExported("confirmations are valid for ten minutes"),
+    incidental=True,
+)
+# By the clock of the database, which has also set createdAt.
+_AGE: Document = {"$subtract": ["$$NOW", "$createdAt"]}
+_VALID: Document = {"$expr": {"$lte": [_AGE, round(CONFIRMATION_LIFETIME.total_seconds() * 1000)]}}
+
+
+async def create_confirmation(
+    ctx: Context, token_hash: str, call: str, shown: str, resolved: Sequence[Resolution]
+) -> None:
+    """Store a new confirmation."""
+    new = {"tokenHash": token_hash, "call": call, "shown": shown, "resolved": list(resolved)}
+    stored = await confirmations.insert(ctx, new)
+    await confirmations.set_derived(ctx, {"_id": stored["_id"]}, {"$currentDate": {"createdAt": True}})
+
+
+async def find_confirmation(ctx: Context, token_hash: str, call: str) -> StoredConfirmation | None:
+    """Return the confirmation of a call, or None if the token is unknown, used, expired or of another call."""
+    return await confirmations.find_one(ctx, {"tokenHash": token_hash, "call": call, **_VALID})

@@ -35,14 +35,13 @@ from coaching_service.core.mcp.confirmation import OUTREACH, OutreachDenied, Rea
 from coaching_service.core.mcp.results import Answer, Written, mark_typed
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
-from coaching_service.integrations.proposals import _confirmations as confirmations
 from coaching_service.integrations.proposals import allowance, events, store
 from coaching_service.integrations.proposals._changes import describe_changes, is_shown
-from coaching_service.integrations.proposals._confirmations import StoredConfirmation
 from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange, Resolution
+from coaching_service.integrations.proposals.store import StoredConfirmation
 from coaching_service.people.customers import service as customers
 
-TOKEN_LIFETIME = confirmations.LIFETIME
+TOKEN_LIFETIME = store.CONFIRMATION_LIFETIME
 _ORDER = list(Reason)
 
 
@@ -161,7 +160,7 @@ async def carry_out(ctx: Context, call: Call) -> Output:
 async def create_token(ctx: Context, unconfirmed: Unconfirmed) -> str:
     """Return a token that confirms a call that was not confirmed."""
     token = new_token()
-    await confirmations.create(
+    await store.create_confirmation(
         ctx, token_hash(token), _bound_call(ctx, unconfirmed.call), unconfirmed.shown, unconfirmed.resolved
     )
     return token
@@ -285,7 +284,7 @@ async def _find_confirmation(tx: Context, call: Call) -> StoredConfirmation | No
     """Return what the token of a call confirms; None without a token, or if it is not valid."""
     if call.token is None:
         return None
-    return await confirmations.find(tx, token_hash(call.token), _bound_call(tx, call))
+    return await store.find_confirmation(tx, token_hash(call.token), _bound_call(tx, call))
 
 
 async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:
@@ -295,7 +294,7 @@ async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Re
         return False
     if call.in_chat and not await allowance.use(tx, _count_messages(reasons, _concerned_clients(tx, call))):
         return False
-    await confirmations.delete(tx, known["_id"])
+    await store.confirmations.delete(tx, {"_id": known["_id"]})  # with what the call does
     return True
 
 
