@@ -20,13 +20,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.people.bulk_jobs import callers, store
 from coaching_service.people.bulk_jobs.access import of_clients
-from coaching_service.people.bulk_jobs.models import (
-    UNFINISHED,
-    BulkJobKind,
-    BulkJobStatus,
-    Outcome,
-    StoredBulkJob,
-)
+from coaching_service.people.bulk_jobs.models import UNFINISHED, BulkJobKind, BulkJobStatus, Outcome, StoredBulkJob
 from coaching_service.people.team import service as team
 
 MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response

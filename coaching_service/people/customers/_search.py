@@ -9,13 +9,7 @@ from typing import NamedTuple, TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.list_parts import ListPart
-from coaching_service.core.text import (
-    SUFFIX_LENGTH,
-    apostrophe_pattern,
-    longest_part,
-    normalize,
-    suffixes,
-)
+from coaching_service.core.text import SUFFIX_LENGTH, apostrophe_pattern, longest_part, normalize, suffixes
 from coaching_service.people.customers.models import Customer
 
 # Up to so many matches are sorted in memory; for more, the index in list order is tried first.

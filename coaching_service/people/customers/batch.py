@@ -22,13 +22,7 @@ from coaching_service.people.customers import creation, service, store
 from coaching_service.people.customers._duplicates import find_duplicates
 from coaching_service.people.customers.batch_models import CustomerBatchEntry, CustomerBatchResult
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
-from coaching_service.people.customers.models import (
-    Customer,
-    CustomerChange,
-    CustomerDetails,
-    NewCustomer,
-    OnConflict,
-)
+from coaching_service.people.customers.models import Customer, CustomerChange, CustomerDetails, NewCustomer, OnConflict
 from coaching_service.people.team import service as team
 
 Entry = NewCustomer | InvalidEntry

@@ -11,11 +11,7 @@ from coaching_service.core.auth.secrets import token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.external_identity import (
-    Upserted,
-    stored_identity,
-    upsert,
-)
+from coaching_service.core.external_identity import Upserted, stored_identity, upsert
 from coaching_service.core.fields import names_of
 from coaching_service.people.customers import counters, service, store
 from coaching_service.people.customers._search import search_fields

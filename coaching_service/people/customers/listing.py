@@ -11,11 +11,7 @@ from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page, page_document, skip_of
 from coaching_service.people.customers import list_store, service, store
-from coaching_service.people.customers.models import (
-    CustomerGroup,
-    CustomerProfile,
-    SortFigure,
-)
+from coaching_service.people.customers.models import CustomerGroup, CustomerProfile, SortFigure
 
 
 async def list_customers(

@@ -11,11 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, NotFound
-from coaching_service.core.external_identity import (
-    find_differences,
-    present_identity,
-    stored_fields,
-)
+from coaching_service.core.external_identity import find_differences, present_identity, stored_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import counters, list_store, locks_store, store

@@ -12,12 +12,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.push.models import (
-    ListedSubscription,
-    PushKey,
-    SendingSubscription,
-    StoredSubscription,
-)
+from coaching_service.people.push.models import ListedSubscription, PushKey, SendingSubscription, StoredSubscription
 
 _ORDER = ("-createdAt", "-_id")
 

@@ -76,10 +76,7 @@ def _device_tokens(body: SignIn | ResetRequest) -> list[str]:
     status=200,
     body=RefreshToken,
     returns=SessionTokens,
-    errors=(
-        CompanySuspended,
-        SignInRejected,
-    ),
+    errors=(CompanySuspended, SignInRejected),
     example={"refreshToken": "the latest refresh token"},
 )
 async def refresh_session(ctx: Context, body: RefreshToken) -> SessionTokens:
@@ -127,11 +124,7 @@ async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmati
     status=200,
     body=PasswordReset,
     returns=PasswordSet,
-    errors=(
-        CompanySuspended,
-        Conflict,
-        SignInRejected,
-    ),
+    errors=(CompanySuspended, Conflict, SignInRejected),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
 async def reset_password(ctx: Context, body: PasswordReset) -> PasswordSet:

@@ -18,13 +18,7 @@ from coaching_service.core.outbound.errors import OutboundError
 from coaching_service.core.validation_messages import Message
 from coaching_service.people.account.events import CompanyResumed
 from coaching_service.people.webhooks import _signatures, store
-from coaching_service.people.webhooks.models import (
-    NewWebhook,
-    StoredSecret,
-    Webhook,
-    WebhookChange,
-    WebhookWithSecret,
-)
+from coaching_service.people.webhooks.models import NewWebhook, StoredSecret, Webhook, WebhookChange, WebhookWithSecret
 from coaching_service.people.webhooks.store import webhooks
 
 MAX_WEBHOOKS = 20
