@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from coaching_service.core.database.connection import Index
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
-from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.fields import private_of
-from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import Account
 
 companies = Documents[Account](
@@ -47,16 +45,3 @@ async def lock_load_unit(ctx: Context, load_unit: str) -> bool:
     change = {"$set": {"keepsLoads": True}, "$inc": {"loadLocks": 1}}
     where = {"loadUnit": load_unit, "loadConversion": {"$exists": False}}
     return await companies.set_derived(ctx, where, change, may_be_stale=True) == 1
-
-
-async def list_lost_sandboxes(services: Services) -> list[ObjectId]:
-    """Return the sandboxes that are not the sandbox of an existing company."""
-    stages: list[Document] = [
-        {"$match": {"sandboxOf": {"$exists": True}}},
-        {"$lookup": {"from": companies.name, "localField": "sandboxOf", "foreignField": "_id", "as": "owners"}},
-        {"$match": {"$expr": {"$not": [{"$in": ["$_id", "$owners.sandboxId"]}]}}},
-        {"$project": {"_id": 1}},
-    ]
-    async with reading_snapshot(services) as session:
-        cursor = companies.across_companies(services).aggregate(stages, session=session)
-        return [company["_id"] async for company in cursor]

@@ -53,7 +53,7 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
 
 
 async def _write(ctx: Context, customer_id: ObjectId, change: Document) -> None:
-    if not await locks_store.write_and_lock(ctx, customer_id, change):
+    if not await locks_store.write_and_lock(ctx, {"_id": customer_id}, change):
         raise NotFound("customer")
 
 

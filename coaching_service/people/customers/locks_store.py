@@ -24,8 +24,8 @@ async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId, *, trainer:
     """
     if (locked := locked_clients(ctx).get(customer_id)) is not None:
         return trainer is None or locked["customerRoleData"]["assignedTo"] == trainer
-    is_assigned = {} if trainer is None else {TRAINER: trainer}
-    return await write_and_lock(ctx, customer_id, {}, is_assigned)
+    where = {"_id": customer_id} if trainer is None else {"_id": customer_id, TRAINER: trainer}
+    return await write_and_lock(ctx, where, {})
 
 
 async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
@@ -38,14 +38,11 @@ async def lock_all(ctx: Context, ids: Sequence[ObjectId]) -> list[Customer]:
     return locked
 
 
-async def write_and_lock(
-    ctx: Context, customer_id: ObjectId, operators: Document, condition: Filter | None = None
-) -> bool:
-    """Write to the client, if it meets the condition, as `lock` does, together with derived fields.
+async def write_and_lock(ctx: Context, where: Filter, operators: Document) -> bool:
+    """Write to the client of `where`, if there is one, as `lock` does, together with derived fields.
 
     Raises Conflict if the client's loads have been converted to another unit since the request began.
     """
-    where = {"_id": customer_id} | (condition or {})
     locked = await customers.set_derived_and_read(ctx, where, operators | mark(), _LOCKED)
     if locked is None:
         return False

@@ -133,7 +133,16 @@ class Credentials(TypedDict):
 
 
 class _KnownDevice(TypedDict):
-    deviceToken: NotRequired[Annotated[str | None, schemas.DeviceToken()]]
+    deviceToken: NotRequired[
+        Annotated[
+            str | None,
+            Text(max_length=500, allow_blank=True),
+            Description(
+                "`deviceToken` of an earlier sign-in on this device, at most 180 days ago: failures of others do not "
+                "lock it. One that is not valid is ignored."
+            ),
+        ]
+    ]
 
 
 class SignIn(Credentials, _KnownDevice):

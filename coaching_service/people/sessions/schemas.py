@@ -32,18 +32,3 @@ class NewPassword(Text):
         "short": f"must be at least {MIN_LENGTH} characters long",
         "common": Message("is a password that many people use; use several unrelated words", "COMMON_PASSWORD"),
     }
-
-
-class DeviceToken(Text):
-    """The token of a device that signed in before; one that is not valid is ignored."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            max_length=500,
-            allow_blank=True,
-            allow_none=True,
-            metadata={
-                "description": "`deviceToken` of an earlier sign-in on this device, at most 180 days ago: failures of "
-                "others do not lock it. One that is not valid is ignored."
-            },
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import timedelta
+from functools import partial
 from typing import Any, TypeVar
 
 import structlog
@@ -28,13 +29,7 @@ from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import confirmations, store
 from coaching_service.people.sessions.events import SessionsEnded
-from coaching_service.people.sessions.models import (
-    AccessToken,
-    NewSession,
-    SessionTokens,
-    SessionWithSubject,
-    SignedIn,
-)
+from coaching_service.people.sessions.models import AccessToken, NewSession, SessionTokens, SessionWithSubject, SignedIn
 from coaching_service.people.team import service as team
 from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
 
@@ -55,11 +50,7 @@ async def sign_up(ctx: Context, company_name: str, name: str, email: str, passwo
     Raises Conflict if the e-mail address is already used to sign in, Forbidden if the operator has disabled sign-up,
     TooManyRequests after too many sign-ups from one network address.
     """
-
-    async def create_owner_session(ctx: Context, owner_id: ObjectId) -> SignedIn:
-        return await create_session(ctx, owner_id, "coach")
-
-    return await register(ctx, company_name, name, email, password, create_owner_session)
+    return await register(ctx, company_name, name, email, password, partial(create_session, kind="coach"))
 
 
 async def register(
