@@ -10,8 +10,10 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from pymongo.errors import CollectionInvalid, OperationFailure
+
 from coaching_service.core.database import files
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Database
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
@@ -25,6 +27,7 @@ from coaching_service.progress.conversation import store
 from tests.support.client import MONDAY, CoachClient
 from tests.support.client_data import insert_in_every_collection
 from tests.support.databases import profile_of
+from tests.support.service_process import until
 
 MANY = 110  # more than the query planner examines before it chooses an index
 PICTURE = b"a picture"
@@ -35,10 +38,7 @@ Profile = Callable[[], Awaitable[list[dict[str, Any]]]]
 async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
     db = coach.ctx.db
     await db.command("profile", 0)
-    await db["system.profile"].drop()
-    await db.create_collection(
-        "system.profile", capped=True, size=32_000_000
-    )  # 1 MB loses entries, also while it is read
+    await until(lambda: _replace_profile(db), "an empty profile")
     await db.command("profile", 2)
 
     async def entries() -> list[dict[str, Any]]:
@@ -51,6 +51,16 @@ async def profiling(coach: CoachClient) -> AsyncIterator[Profile]:
         yield entries
     finally:
         await db.command("profile", 0)
+
+
+async def _replace_profile(db: Database) -> bool:
+    """Return whether the profile was replaced by an empty one: a command that began before may write it meanwhile."""
+    await db["system.profile"].drop()
+    try:  # 1 MB, its usual size, loses entries, also while it is read
+        await db.create_collection("system.profile", capped=True, size=32_000_000)
+    except (CollectionInvalid, OperationFailure):
+        return False
+    return True
 
 
 def _is_change_stream(entry: dict[str, Any]) -> bool:
