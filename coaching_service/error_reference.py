@@ -17,7 +17,7 @@ from coaching_service.core.http.server import PROTOCOL_ERRORS
 from coaching_service.core.validation_messages import DEFAULT_CODE
 
 _PACKAGE = Path(app.__file__).parent  # importing the application loads every error class
-_RESOURCES = {"NotFound": 0, "require_by_id": 2}  # the argument from which the code is made
+_RESOURCES = {"NotFound": 0, "require_found": 1, "require_by_id": 2}  # the argument from which the code is made
 _FIELD_ERRORS = ("invalid_field", "Problem")  # what makes an error of a field, whose code is the code of the field
 _INTRODUCTION = """\
 # Error codes

@@ -33,8 +33,6 @@ from coaching_service.progress.progress_photos.models import (
 )
 from coaching_service.progress.progress_photos.store import ORDER, SIDES, photos
 
-_NAME = "progress photo"
-
 
 async def list_photos(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[ProgressPhoto]:
     """Return one page of a client's photos, newest date first, or those after a cursor.
@@ -53,7 +51,7 @@ async def get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> Progr
 async def _get(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> StoredPhotos:
     where = {"customerId": customer_id, "_id": photos_id}
     _, of_date = await gather_reads(ctx, customers.get_visible(ctx, customer_id), photos.find_one(ctx, where))
-    stored: StoredPhotos = require_found(of_date, _NAME)
+    stored: StoredPhotos = require_found(of_date, "progress photo")
     return stored
 
 
@@ -112,7 +110,7 @@ async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, 
 
     It must not be cached. Raises NotFound, and what `list_photos` raises.
     """
-    photo = require_found((await _get(ctx, customer_id, photos_id)).get("sides", {}).get(side), _NAME)
+    photo = require_found((await _get(ctx, customer_id, photos_id)).get("sides", {}).get(side), "progress photo")
     return await stored_files.open_file(ctx, (photo["thumbnailId"] if small else None) or photo["fileId"])
 
 
@@ -120,9 +118,9 @@ async def get_picture(ctx: Context, customer_id: ObjectId, photos_id: ObjectId, 
 async def _replace(
     ctx: Context, customer_id: ObjectId, photos_id: ObjectId, side: str, file: StoredFile, version: int | None
 ) -> StoredPhotos:
-    before = require_found(await photos.find_one(ctx, {"customerId": customer_id, "_id": photos_id}), _NAME)
+    before = require_found(await photos.find_one(ctx, {"customerId": customer_id, "_id": photos_id}), "progress photo")
     change = {"$set": {f"sides.{side}": _to_stored(file)}}
-    after = require_found(await photos.update(ctx, {"_id": photos_id}, change, version=version), _NAME)
+    after = require_found(await photos.update(ctx, {"_id": photos_id}, change, version=version), "progress photo")
     await files.discard(ctx, _file_ids(before, side))
     data: dict[str, EventValue] = {"photoId": photos_id, "side": side, "date": after["date"]}
     ctx.changes.events.append(LoggedEvent("photo.added", customer_id, data, photos_id))
@@ -133,7 +131,7 @@ async def _replace(
 async def delete(ctx: Context, customer_id: ObjectId, photos_id: ObjectId) -> None:
     """Delete the photos of one date with their files. Raises NotFound if the client has no such photos."""
     await customers.get_visible(ctx, customer_id)
-    removed = require_found(await photos.delete(ctx, {"customerId": customer_id, "_id": photos_id}), _NAME)
+    removed = require_found(await photos.delete(ctx, {"customerId": customer_id, "_id": photos_id}), "progress photo")
     await activity.delete_events(ctx, customer_id, photos_id, "photo_added")
     await files.discard(ctx, [file_id for side in SIDES.values() for file_id in _file_ids(removed, side)])
     if not ctx.caller.is_coach:
