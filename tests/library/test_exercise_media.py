@@ -10,18 +10,7 @@ from PIL import Image
 
 from tests.core.test_uploads import PDF, fetch, form, stored
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.media_files import (
-    INFO,
-    ISO6709,
-    LOCATION_TAG,
-    animation,
-    box,
-    element,
-    mp4,
-    picture,
-    track,
-    webm,
-)
+from tests.support.media_files import INFO, ISO6709, LOCATION_TAG, animation, box, element, mp4, picture, track, webm
 from tests.support.training import Json
 
 

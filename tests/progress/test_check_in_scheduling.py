@@ -21,11 +21,7 @@ from tests.support.check_ins import (
 )
 from tests.support.client import CoachClient
 from tests.support.schedules import EVER
-from tests.support.training import (
-    client_path,
-    metric_set,
-    path_of,
-)
+from tests.support.training import client_path, metric_set, path_of
 
 # --- the daily job ---------------------------------------------------------------------------------------------------
 

@@ -19,16 +19,7 @@ from tests.support.results import (
     read_progress,
     train,
 )
-from tests.support.training import (
-    Json,
-    block_with,
-    circuit_of,
-    exercise_of,
-    log,
-    move,
-    path_of,
-    task,
-)
+from tests.support.training import Json, block_with, circuit_of, exercise_of, log, move, path_of, task
 
 PAGE = {"pageSize": 50, "pageNum": 1}
 NOTHING: Json = {"volumeLoad": 0, "bestSet": None, "estimatedOneRepMax": None}

@@ -9,17 +9,7 @@ import pytest
 from tests.conftest import NewCompany
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.results import WARM_UP, WORK, circuit_set, completed_sets, incomplete_set, read_progress, train
-from tests.support.training import (
-    Json,
-    block_with,
-    circuit_of,
-    employee_key,
-    exercise_of,
-    log,
-    own_log,
-    path_of,
-    task,
-)
+from tests.support.training import Json, block_with, circuit_of, employee_key, exercise_of, log, own_log, path_of, task
 
 NEXT_MONDAY, NEXT_FRIDAY, WEEK_AFTER = "2026-03-09", "2026-03-13", "2026-03-16"
 ALL = {"startDate": "2026-01-01", "endDate": "2026-12-31"}

@@ -10,14 +10,9 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import _media_list, override_store, store
-from coaching_service.library.exercises._presentation import present, version_of
-from coaching_service.library.exercises.models import (
-    Exercise,
-    ExerciseMedia,
-    StoredExercise,
-    StoredMedia,
-)
+from coaching_service.library.exercises.models import Exercise, ExerciseMedia, StoredExercise, StoredMedia
 from coaching_service.library.exercises.override_models import ExerciseOverride, Override
+from coaching_service.library.exercises.service import present, version_of
 
 
 async def read_with_override(ctx: Context, exercise_id: ObjectId) -> tuple[Exercise, Override | None]:

@@ -13,13 +13,9 @@ from coaching_service.core.list_parts import RANKED, ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_entries, override_store, store
-from coaching_service.library.exercises._presentation import present
 from coaching_service.library.exercises._search import search
-from coaching_service.library.exercises.models import (
-    Exercise,
-    ExercisePage,
-    StoredExercise,
-)
+from coaching_service.library.exercises.models import Exercise, ExercisePage, StoredExercise
+from coaching_service.library.exercises.service import present
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 

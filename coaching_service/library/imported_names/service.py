@@ -15,14 +15,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import LOAD, ExerciseName, LoadType, NewExercise
 from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.exercises.named_muscles import muscles_in_name
-from coaching_service.library.imported_names.models import (
-    CREATE,
-    SKIP,
-    NameAnswer,
-    NameInFile,
-    ResolvedNames,
-    key_of,
-)
+from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer, NameInFile, ResolvedNames, key_of
 from coaching_service.library.imported_names.store import BY_NAME, imported_names
 
 MAX_NAMES = 2_000

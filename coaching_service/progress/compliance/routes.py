@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
-from coaching_service.progress.compliance import _company, service
+from coaching_service.progress.compliance import service
 from coaching_service.progress.compliance.models import (
     COMPLIANCE_LIST_QUERY,
     ClientCompliance,
@@ -47,10 +47,10 @@ async def list_compliance(ctx: Context, query: ComplianceListQuery) -> CursorPag
     """
     limit, after = query["limit"], query["after"]
     if "period" not in query:
-        return await _company.list_between(
+        return await service.list_between(
             ctx, query["from"], query["to"], below=query.get("below"), limit=limit, after=after
         )
-    return await _company.list_stored(
+    return await service.list_stored(
         ctx,
         query["period"],
         below=query.get("below"),

@@ -20,7 +20,7 @@ from coaching_service.core.validation import Date, Identifier, Integer
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays
-from coaching_service.progress.compliance import _company, service
+from coaching_service.progress.compliance import service
 from coaching_service.progress.compliance.models import MAX_LIST_DAYS, PERIODS, ClientCompliance, DayCompliance
 
 tools = Tools()
@@ -75,11 +75,11 @@ async def get_compliance(
         return await _read_one(ctx, customer_id, start_date, end_date)
     if start_date is not None and end_date is not None:
         title = f"Compliance from {start_date} to {end_date}" + (f", below {below}%" if below is not None else "")
-        part = await _company.list_between(ctx, start_date, end_date, below=below, limit=limit, after=after)
+        part = await service.list_between(ctx, start_date, end_date, below=below, limit=limit, after=after)
     else:
         days = period or _USUAL_PERIOD
         title = f"Compliance of the last {days} days" + (f", below {below}%" if below is not None else "")
-        part = await _company.list_stored(ctx, days, below=below, limit=limit, after=after)
+        part = await service.list_stored(ctx, days, below=below, limit=limit, after=after)
     ids = [client["customerId"] for client in part["docs"]]
     return list_answer(title, part, [_describe_client(client) for client in part["docs"]], ids=ids)
 

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date, timedelta
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument
-from coaching_service.core.mcp.results import Answer
+from coaching_service.core.mcp.lists import format_figure, typed_line
+from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
+from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.availability.texts import write_period
-from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer
+from coaching_service.people.customers.models import CustomerProfile
+from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
 from coaching_service.people.team import service as team
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.tools import describe_message
 from coaching_service.progress.customer_profile import service
-from coaching_service.progress.customer_profile._brief import write_brief
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.notes.html import plain_text
+from coaching_service.progress.notes.models import Note
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.assignments.models import ClientProgram
 
 tools = Tools()
+_RECORD_DAYS = 90
+_PINNED, _HEALTH, _OTHERS, _RECORDS, _MESSAGES = 5, 5, 3, 8, 3
+_LONGEST = 240
 
 
 class ReadCustomer(CustomerArgument):
@@ -39,5 +57,57 @@ async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answ
     if customer["availability"] is not None:
         lines.append(f"Availability: {write_period(customer['availability'])}")
     if detail == "brief":
-        lines += await write_brief(ctx, customer)
+        lines += await _write_brief(ctx, customer)
     return answer_customer(ctx, customer, lines)
+
+
+async def _write_brief(ctx: Context, client: CustomerProfile) -> list[str]:
+    """Return lines about a client: programs, goals and notes, health, records and messages."""
+    customer_id, today = client["_id"], get_today(ctx, client)
+    timezone = client["timezone"] or ctx.caller.company.timezone
+    first = str(date.fromisoformat(today) - timedelta(days=_RECORD_DAYS))
+    programs, noted, records, messages = await gather_reads(
+        ctx,
+        assignments.list_programs(ctx, customer_id),
+        notes.list_notes(ctx, customer_id),
+        personal_records.list_achieved(ctx, customer_id, first, today),
+        conversation.list_messages(ctx, customer_id, limit=_MESSAGES),
+    )
+    pinned = [note for note in noted if note["isPinned"]][:_PINNED]
+    health = [note for note in noted if note["isHealth"] and note not in pinned][:_HEALTH]
+    others = [note for note in noted if not note["isHealth"] and not note["isPinned"]][:_OTHERS]
+    newest = sorted(records, key=lambda record: record["date"], reverse=True)[:_RECORDS]
+    return [
+        *_section("Program", [_describe_program(each) for each in programs if each["status"] != "ended"]),
+        *_section("Goals and pinned notes", [_describe_note(note, timezone) for note in pinned]),
+        *_section("Health", [_describe_note(note, timezone) for note in health]),
+        *_section("Other notes", [_describe_note(note, timezone) for note in others]),
+        *_section(
+            f"Records of {_RECORD_DAYS} days, without imported and first results",
+            [_describe_record(ctx, each) for each in newest],
+        ),
+        *_section("Last messages", [describe_message(each, _LONGEST) for each in messages["docs"]]),
+    ]
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"{title}:", *(f"  {line}" for line in lines)] if lines else [f"{title}: none"]
+
+
+def _describe_program(program: ClientProgram) -> str:
+    dates = f"{program['startDate']} to {program['endDate']}"
+    done = f"{program['completedBlocks']} of {program['blocks']} workouts completed"
+    return f"{typed(program['name'])} [{program['programId']}] {program['status']}, {dates}, {done}"
+
+
+def _describe_note(note: Note, timezone: str) -> str:
+    kind = " health" * note["isHealth"]
+    return f"{local_date(note['createdAt'], timezone)}{kind}: {typed_line(plain_text(note['content']), _LONGEST)}"
+
+
+def _describe_record(ctx: Context, record: PersonalRecord) -> str:
+    value, unit = record["value"], record["unit"]
+    if unit in LOAD_UNITS:
+        value, unit = convert_stored_load(value, unit, ctx.caller.load_unit), ctx.caller.load_unit
+    shown = f"{format_figure(value)} {'' if unit == 'count' else unit}".rstrip()
+    return f"{record['date']} {typed(record['exerciseName'])} {record['type']} {shown}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import cast
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
@@ -14,11 +15,10 @@ from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.pagination import CursorPage
-from coaching_service.library.forms.models import Question
+from coaching_service.library.forms.models import Question, QuestionType
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import store
-from coaching_service.progress.form_responses._answers import find_error, is_blank
 from coaching_service.progress.form_responses.models import (
     FormResponse,
     FormResponseAnswer,
@@ -34,6 +34,8 @@ from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
 from coaching_service.training.workouts.reports import blocks as client_queries
 
 _NAME = "form response"
+_MAX_LENGTH, _MAX_NUMBER = 10_000, 1e15
+_LOWEST_RATING, _HIGHEST_RATING = 1, 10
 _RETURNED = names_of(FormResponse)
 
 
@@ -61,12 +63,12 @@ def _find_invalid_answers(questions: Mapping[ObjectId, Question], answers: Seque
     return [
         {"field": f"answers.{position}.value", "code": "INVALID_ANSWER", "message": message}
         for position, answer in enumerate(answers)
-        if (message := find_error(questions[answer["questionId"]], answer["value"])) is not None
+        if (message := _find_error(questions[answer["questionId"]], answer["value"])) is not None
     ]
 
 
 def _find_missing_answers(questions: Mapping[ObjectId, Question], answers: Sequence[FormAnswer]) -> list[FieldError]:
-    blank = {answer["questionId"] for answer in answers if is_blank(answer["value"])}
+    blank = {answer["questionId"] for answer in answers if _is_blank(answer["value"])}
     answered = {answer["questionId"] for answer in answers} - blank
     return [
         {"field": "answers", "code": "ANSWER_REQUIRED", "message": f"must answer the required question {question_id}"}
@@ -242,3 +244,53 @@ def _describe_answers(response: StoredResponse) -> str:
 def _present(stored: StoredResponse) -> FormResponse:
     """Return a stored response as it is returned."""
     return cast("FormResponse", {name: stored.get(name) for name in _RETURNED})
+
+
+# --- answers to the questions of a form ------------------------------------------------------------------------------
+
+
+def _find_error(question: Question, value: Any) -> str | None:
+    """Return what is wrong with an answer, such as "must be a number", or None. Null is valid for every question."""
+    return None if value is None else _VALIDATORS[question["type"]](question, value)
+
+
+def _is_blank(value: Any) -> bool:
+    """Return whether a value does not answer a required question: null, an empty list or only white space."""
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+
+def _find_text_error(_: Question, value: Any) -> str | None:
+    if not isinstance(value, str):
+        return "must be a string"
+    return None if len(value) <= _MAX_LENGTH else f"must not be longer than {_MAX_LENGTH} characters"
+
+
+def _find_number_error(_: Question, value: Any) -> str | None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return None if is_number and abs(value) <= _MAX_NUMBER else "must be a number"
+
+
+def _find_rating_error(_: Question, value: Any) -> str | None:
+    is_integer = isinstance(value, int) and not isinstance(value, bool)
+    if is_integer and _LOWEST_RATING <= value <= _HIGHEST_RATING:
+        return None
+    return f"must be an integer from {_LOWEST_RATING} to {_HIGHEST_RATING}"
+
+
+def _find_choice_error(question: Question, value: Any) -> str | None:
+    return None if isinstance(value, str) and value in question["options"] else "must be one of the question's options"
+
+
+def _find_multi_error(question: Question, value: Any) -> str | None:
+    if not isinstance(value, list) or any(_find_choice_error(question, option) for option in value):
+        return "must be an array of the question's options"
+    return None if len(set(value)) == len(value) else "must name each option only once"
+
+
+_VALIDATORS: dict[QuestionType, Callable[[Question, Any], str | None]] = {
+    "text": _find_text_error,
+    "number": _find_number_error,
+    "rating": _find_rating_error,
+    "choice": _find_choice_error,
+    "multi": _find_multi_error,
+}

@@ -12,15 +12,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.schemas_by_type import ChangeByStoredType
-from coaching_service.core.validation import (
-    TEXT_LENGTH,
-    Boolean,
-    Input,
-    Integer,
-    ListOf,
-    Text,
-    Version,
-)
+from coaching_service.core.validation import TEXT_LENGTH, Boolean, Input, Integer, ListOf, Text, Version
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip

@@ -15,12 +15,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.feed_data import RecordEventData
-from coaching_service.people.activity.record_types import (
-    ESTIMATED_ONE_REP_MAX,
-    FASTEST,
-    MOST_REPS,
-    RecordType,
-)
+from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX, FASTEST, MOST_REPS, RecordType
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import _estimates, store
 from coaching_service.progress.personal_records.models import (
@@ -38,12 +33,7 @@ from coaching_service.training.workouts.blocks.events import CompletedWorkChange
 from coaching_service.training.workouts.items.models import DatedItem
 from coaching_service.training.workouts.items.totals import best_by_exercise
 from coaching_service.training.workouts.reports import exercises as exercise_queries
-from coaching_service.training.workouts.sets.records import (
-    RecordKey,
-    is_better,
-    rank_best,
-    unit_of,
-)
+from coaching_service.training.workouts.sets.records import RecordKey, is_better, rank_best, unit_of
 from coaching_service.training.workouts.sets.totals_models import Best
 
 _EVENT: Final = "personal_record"

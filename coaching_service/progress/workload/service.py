@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date, timedelta
+from itertools import accumulate
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.workload._load import (
-    CHRONIC_DAYS,
-    LoadCurve,
-    period_start,
-    period_starts,
-    session_load,
-)
-from coaching_service.progress.workload.models import GroupBy, Session, Workload, WorkloadPeriod
+from coaching_service.progress.workload.models import GroupBy, LoadKind, Session, Workload, WorkloadPeriod
 from coaching_service.training.workouts.items import totals as training_load
 from coaching_service.training.workouts.reports import blocks as queries
 
 MAX_DAYS = 3_700
+ACUTE_DAYS, CHRONIC_DAYS = 7, 28
 
 
 async def get_workload(
@@ -74,3 +70,71 @@ def _add(period: WorkloadPeriod, session: Session) -> None:
     period["volumeLoad"] += session["volumeLoad"]
     if (load := session_load(session)) is not None:
         period["sessionLoad"] = (period["sessionLoad"] or 0) + load
+
+
+# --- the formulas of training load -----------------------------------------------------------------------------------
+
+
+def session_load(session: Session) -> float | None:
+    """Rating of perceived exertion times minutes (Foster et al. 2001); None unless both are recorded."""
+    rpe, minutes = session["sessionRpe"], session["durationMinutes"]
+    return None if rpe is None or minutes is None else rpe * minutes
+
+
+def period_start(day: date, group_by: GroupBy) -> date:
+    """Return the first day of the period that contains `day`: the day itself, its Monday, or the first of its month."""
+    if group_by == "week":
+        return day - timedelta(days=day.weekday())
+    return day.replace(day=1) if group_by == "month" else day
+
+
+def period_starts(start: date, end: date, group_by: GroupBy) -> list[date]:
+    """Return the first days of all periods with a day from `start` to `end`."""
+    days = map(date.fromordinal, range(start.toordinal(), end.toordinal() + 1))
+    return list(dict.fromkeys(period_start(day, group_by) for day in days))
+
+
+class LoadCurve:
+    """Daily training load from `start` to `end`, and the acute:chronic ratio on any day between them.
+
+    `sessions` are those from `start` on; a window's load is a difference of running totals.
+    """
+
+    def __init__(self, sessions: Iterable[Session], start: date, end: date) -> None:
+        self._start = start
+        days = (end - start).days + 1
+        volume, load, unrated, count = [0] * days, [0] * days, [0] * days, [0] * days
+        for session in sessions:
+            day = (date.fromisoformat(session["date"]) - start).days
+            rated_load = session_load(session)
+            volume[day] += _millionths(session["volumeLoad"])
+            load[day] += _millionths(rated_load or 0)
+            unrated[day] += rated_load is None
+            count[day] += 1
+        self._volume, self._load, self._unrated, self._count = (
+            list(accumulate(daily, initial=0)) for daily in (volume, load, unrated, count)
+        )
+
+    def ratio(self, day: date, first_session: date | None) -> tuple[float | None, LoadKind]:
+        """Return the mean daily load of the 7 days up to `day` over the mean of 28 (Hulin et al. 2014), with the
+        kind of load.
+
+        Of session load if every session in the 28 days was rated, else of volume load. None in the first 28 days
+        since the first session, or when the chronic mean is 0.
+        """
+        end = (day - self._start).days + 1
+        chronic_start, acute_start = max(0, end - CHRONIC_DAYS), max(0, end - ACUTE_DAYS)
+        sessions = self._count[end] - self._count[chronic_start]
+        is_rated = sessions > 0 and self._unrated[end] == self._unrated[chronic_start]
+        kind: LoadKind = "sessionLoad" if is_rated else "volumeLoad"
+        totals = self._load if is_rated else self._volume
+        chronic = totals[end] - totals[chronic_start]
+        if first_session is None or (day - first_session).days < CHRONIC_DAYS or not chronic:
+            return None, kind
+        acute = totals[end] - totals[acute_start]
+        return round(acute * (CHRONIC_DAYS // ACUTE_DAYS) / chronic, 2), kind
+
+
+def _millionths(load: float) -> int:
+    """Return a load as a whole number of millionths, so that sums and their differences are exact."""
+    return round(load * 1_000_000)
