@@ -106,14 +106,13 @@ class WebApplication:
             except ClientDisconnected:
                 raise
             except Exception as error:  # noqa: BLE001 - the one place where exceptions become error pages
-                return self._failure_response(request, browser_session, error)
+                return self._failed(request, browser_session, error)
 
         return handle
 
     @staticmethod
-    def _failure_response(
-        request: web.Request, browser_session: BrowserSession, error: Exception
-    ) -> web.StreamResponse:
+    def _failed(request: web.Request, browser_session: BrowserSession, error: Exception) -> web.StreamResponse:
+        """Return the response to a request that raised `error`."""
         if scripted_forms.is_scripted(request):
             return scripted_forms.error_response(request, browser_session, to_service_error(request, error))
         if isinstance(error, Unauthorized):
@@ -257,9 +256,8 @@ class WebApplication:
         form_state = FormState(page.form_name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
         try:
             shown = self._page_request(self.pages[page.on], request, browser_session)
-            shown = replace(
-                shown, ctx=replace(shown.ctx, load_caller=None)
-            )  # the request has not the new session's cookie
+            # The request has not the cookie of the new session.
+            shown = replace(shown, ctx=replace(shown.ctx, load_caller=None))
             response = await self._render(shown, form_state)
         except ServiceError as error:
             response = render_error(request, browser_session, error)
