@@ -33,7 +33,6 @@ from coaching_service.training.workouts.blocks.events import RecordedItemsResche
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
 from coaching_service.training.workouts.reports import blocks as client_queries
 
-_NAME = "form response"
 _MAX_LENGTH, _MAX_NUMBER = 10_000, 1e15
 _LOWEST_RATING, _HIGHEST_RATING = 1, 10
 _RETURNED = names_of(FormResponse)
@@ -196,7 +195,7 @@ async def list_received(
 
 async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
     """Return a response of any client in the coach's scope. Raises NotFound, Forbidden."""
-    response = require_found(await responses.find_one(ctx, {"_id": response_id}), _NAME)
+    response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
     customer = await customers.get_visible_reference(ctx, response["customerId"])
     return {**_present(response), "customer": customer}
 
@@ -210,7 +209,7 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
 
     Raises NotFound for a response that does not exist, Forbidden if its client is outside the caller's scope.
     """
-    response = require_found(await responses.find_one(ctx, {"_id": response_id}), _NAME)
+    response = require_found(await responses.find_one(ctx, {"_id": response_id}), "form response")
     customer = await customers.get_visible_reference(ctx, response["customerId"])
     if reviewed != (response.get("reviewedAt") is not None):
         review: ReviewFields = {
@@ -218,7 +217,7 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
             "reviewedBy": ctx.caller.id if reviewed else None,
         }
         where = {"customerId": response["customerId"], "_id": response_id}
-        response = require_found(await responses.update(ctx, where, {"$set": dict(review)}), _NAME)
+        response = require_found(await responses.update(ctx, where, {"$set": dict(review)}), "form response")
         await derived_figures.mark_due(ctx, [customer["_id"]])
         if reviewed:
             data = {"responseId": response_id}
