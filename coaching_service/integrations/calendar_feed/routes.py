@@ -20,7 +20,7 @@ feed_routes = Routes(
 )
 
 
-@routes.post("", access=coach(CUSTOMERS.EDIT), returns=CalendarLink)
+@routes.post("", access=coach(CUSTOMERS.EDIT))
 async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarLink:
     """Create a link to the calendar of a client.
 

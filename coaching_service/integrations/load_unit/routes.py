@@ -16,7 +16,6 @@ routes = Routes("/coach/account/load-unit", tag="Account")
 @routes.post(
     "",
     access=owner(),
-    body=LoadUnitConversion,
     returns=BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),

@@ -10,7 +10,7 @@ from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, ProposalQuery
 
@@ -19,7 +19,7 @@ routes = Routes(
 )
 
 
-@routes.get("", access=session_only(), query=ProposalQuery, returns=cursor_page_of(Proposal))
+@routes.get("", access=session_only())
 async def list_proposals(ctx: Context, query: ProposalQuery) -> CursorPage[Proposal]:
     """List proposals of assistants, newest first.
 
@@ -29,7 +29,7 @@ async def list_proposals(ctx: Context, query: ProposalQuery) -> CursorPage[Propo
     return await service.list_proposals(ctx, **query)
 
 
-@routes.get("/{proposalId}", access=session_only(), returns=Proposal, errors=(NotFound,))
+@routes.get("/{proposalId}", access=session_only(), errors=(NotFound,))
 async def get_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
     """Read a proposal of an assistant."""
     return await service.get(ctx, proposal_id)

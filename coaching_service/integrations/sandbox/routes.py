@@ -6,14 +6,14 @@ from coaching_service.core.auth.access import owner_session, sandbox_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs.unsent_mail import SandboxMail
-from coaching_service.core.pagination import CursorPage, PartQuery, cursor_page_of
+from coaching_service.core.pagination import CursorPage, PartQuery
 from coaching_service.integrations.sandbox import service
 from coaching_service.integrations.sandbox.models import Sandbox
 
 routes = Routes("/coach/sandbox", tag="Sandbox")
 
 
-@routes.post("", access=owner_session(), returns=Sandbox, request_class="bulk")
+@routes.post("", access=owner_session(), request_class="bulk")
 async def create_sandbox(ctx: Context) -> Sandbox:
     """Create a sandbox.
 
@@ -24,7 +24,7 @@ async def create_sandbox(ctx: Context) -> Sandbox:
     return await service.create(ctx)
 
 
-@routes.get("/mail", access=sandbox_key(), query=PartQuery, returns=cursor_page_of(SandboxMail))
+@routes.get("/mail", access=sandbox_key())
 async def list_sandbox_mail(ctx: Context, query: PartQuery) -> CursorPage[SandboxMail]:
     """List the mails that a sandbox would have sent, newest first.
 

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
-from coaching_service.core.http.routes import MultipartBody, Routes, list_of
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
@@ -79,8 +79,6 @@ async def create_exercise(ctx: Context, body: models.NewExercise) -> models.Exer
     "/exercises/resolve",
     access=coach(EXERCISES.VIEW),
     status=200,
-    body=ExerciseNames,
-    returns=ResolvedExerciseNames,
     read_only=True,
     example={"names": ["Back squat", "DB bench press"]},
 )
@@ -145,7 +143,6 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
 @routes.put(
     "/exercises/{exerciseId}/override",
     access=coach(EXERCISES.EDIT),
-    body=override_models.ExerciseOverride,
     returns=EXERCISE,
     errors=(Conflict,),
     example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
@@ -175,7 +172,6 @@ async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> model
     "/exercises/{exerciseId}/media",
     access=coach(EXERCISES.EDIT),
     multipart=MultipartBody("file", MEDIA_TYPES, size_limit="attachment", file_required=True),
-    returns=models.ExerciseMedia,
     example={},
 )
 async def upload_exercise_media(ctx: Context, exercise_id: ObjectId, file: StoredFile | None) -> models.ExerciseMedia:
@@ -194,13 +190,13 @@ async def delete_exercise_media(ctx: Context, exercise_id: ObjectId, media_id: O
     await customization.remove_media(ctx, exercise_id, media_id)
 
 
-@routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW), returns=list_of(models.ExerciseLibrary))
+@routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW))
 async def list_exercise_libraries(ctx: Context) -> list[models.ExerciseLibrary]:
     """List the exercise libraries."""
     return service.list_libraries(ctx)
 
 
-@routes.get("/muscle-groups", access=coach(EXERCISES.VIEW), returns=list_of(models.MuscleGroup))
+@routes.get("/muscle-groups", access=coach(EXERCISES.VIEW))
 async def list_muscle_groups(_: Context) -> list[models.MuscleGroup]:
     """List the muscle groups."""
     return service.list_muscle_groups()

@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import patch_of
@@ -16,7 +16,7 @@ from coaching_service.library.forms.models import Form, FormChange, NewForm
 routes = Routes("/coach/forms", tag="Forms")
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=UpdatedSince, returns=list_of(Form))
+@routes.get("", access=coach(FORMS.VIEW))
 async def list_forms(ctx: Context, query: UpdatedSince) -> list[Form]:
     """List the forms by name."""
     return await service.list_all(ctx, updated_since=query.get("updatedSince"))
@@ -25,8 +25,6 @@ async def list_forms(ctx: Context, query: UpdatedSince) -> list[Form]:
 @routes.post(
     "",
     access=coach(FORMS.CREATE),
-    body=NewForm,
-    returns=Form,
     example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
 )
 async def create_form(ctx: Context, body: NewForm) -> Form:
@@ -34,7 +32,7 @@ async def create_form(ctx: Context, body: NewForm) -> Form:
     return await service.create(ctx, body)
 
 
-@routes.get("/{formId}", access=coach(FORMS.VIEW), returns=Form)
+@routes.get("/{formId}", access=coach(FORMS.VIEW))
 async def get_form(ctx: Context, form_id: ObjectId) -> Form:
     """Read a form."""
     return await service.get(ctx, form_id)
@@ -44,7 +42,6 @@ async def get_form(ctx: Context, form_id: ObjectId) -> Form:
     "/{formId}",
     access=coach(FORMS.EDIT),
     body=patch_of(input_of(NewForm), name="FormChange"),
-    returns=Form,
     example={"name": "Check-in", "version": 0},
 )
 async def update_form(ctx: Context, form_id: ObjectId, body: FormChange) -> Form:

@@ -20,7 +20,7 @@ _SETS = "/coach/metrics-sets"
 _METRICS_SET = output_of(MetricSet, name="MetricsSet")
 
 
-@routes.get(_SETS, access=coach(METRICS.VIEW), query=UpdatedSince, returns=list_of(_METRICS_SET))
+@routes.get(_SETS, access=coach(METRICS.VIEW), returns=list_of(_METRICS_SET))
 async def list_metrics_sets(ctx: Context, query: UpdatedSince) -> list[MetricSet]:
     """List the metric sets by name."""
     return await service.list_all(ctx, updated_since=query.get("updatedSince"))
@@ -29,7 +29,6 @@ async def list_metrics_sets(ctx: Context, query: UpdatedSince) -> list[MetricSet
 @routes.post(
     _SETS,
     access=coach(METRICS.CREATE),
-    body=NewMetricsSet,
     returns=_METRICS_SET,
     errors=(NotFound,),
     example={"name": "Body", "metrics": [{"name": "Body weight", "metricUnitId": str(unit_id("kg"))}]},
@@ -69,7 +68,7 @@ async def delete_metrics_set(ctx: Context, metrics_set_id: ObjectId) -> None:
     await service.delete(ctx, metrics_set_id)
 
 
-@routes.get("/metrics-units", access=coach(METRICS.VIEW), returns=list_of(MetricUnit))
+@routes.get("/metrics-units", access=coach(METRICS.VIEW))
 async def list_metric_units(_: Context) -> list[MetricUnit]:
     """List the units in which metrics are recorded."""
     return service.list_units()

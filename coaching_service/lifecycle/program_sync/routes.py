@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun
@@ -22,7 +22,7 @@ class _DryProgramSync(ProgramSyncRequest):
     dryRun: bool
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), returns=list_of(AssignmentSync))
+@routes.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW))
 async def get_program_sync(ctx: Context, program_id: ObjectId) -> list[AssignmentSync]:
     """Compare the calendars of the clients who are on a program with it.
 
@@ -38,7 +38,6 @@ async def get_program_sync(ctx: Context, program_id: ObjectId) -> list[Assignmen
     status=200,
     body=input_of(ProgramSyncRequest, DryRun)(),
     body_optional=True,
-    returns=ProgramSyncResult,
     resumable=True,
     example={"include": ["changed", "new"], "dryRun": True},
 )

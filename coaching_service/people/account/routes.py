@@ -14,7 +14,7 @@ from coaching_service.people.account.models import Account, AccountChange, Accou
 routes = Routes("", tag="Account")
 
 
-@routes.get("/coach/account", access=coach(), returns=Account)
+@routes.get("/coach/account", access=coach())
 async def get_account(ctx: Context) -> Account:
     """Read the company."""
     return await service.get(ctx)
@@ -24,7 +24,6 @@ async def get_account(ctx: Context) -> Account:
     "/coach/account",
     access=owner(),
     body=patch_of(input_of(AccountDetails), name="AccountChange"),
-    returns=Account,
     example={"timezone": "Europe/Madrid"},
 )
 async def update_account(ctx: Context, body: AccountChange) -> Account:
@@ -39,7 +38,6 @@ async def update_account(ctx: Context, body: AccountChange) -> Account:
     "/coach/account",
     request_class="unlimited",
     access=owner_session(),
-    body=AccountErasure,
     errors=(TooManyRequests,),
     example={"password": "correct horse battery staple"},
 )

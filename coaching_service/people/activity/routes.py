@@ -33,7 +33,7 @@ async def list_activity(ctx: Context, customer_id: ObjectId, query: models.FeedQ
     return await service.list_events(ctx, customer_id, part)
 
 
-@company_routes.get("", access=coach(CUSTOMERS.VIEW), query=models.CompanyFeedQuery, returns=CompanyEventList)
+@company_routes.get("", access=coach(CUSTOMERS.VIEW), returns=CompanyEventList)
 async def list_company_activity(ctx: Context, query: models.CompanyFeedQuery) -> CursorPage[models.CompanyEvent]:
     """Read the activity of all clients, newest first: what happened since yesterday, with client and author.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service
 from coaching_service.people.api_keys.models import ApiKey, CreatedApiKey, NewApiKey, RevealedKey
@@ -13,7 +13,7 @@ from coaching_service.people.api_keys.models import ApiKey, CreatedApiKey, NewAp
 routes = Routes("/coach/api-keys", tag="API keys", path_descriptions={"keyId": "The identifier of the API key."})
 
 
-@routes.get("", access=session_only(), returns=list_of(ApiKey))
+@routes.get("", access=session_only())
 async def list_api_keys(ctx: Context) -> list[ApiKey]:
     """List the keys.
 
@@ -25,7 +25,6 @@ async def list_api_keys(ctx: Context) -> list[ApiKey]:
 @routes.post(
     "",
     access=session_only(),
-    body=NewApiKey,
     returns=output_of(CreatedApiKey, output_of(ApiKey)),
     example={"name": "Our backend", "restrictions": {"readOnly": True}},
 )
@@ -37,7 +36,7 @@ async def create_api_key(ctx: Context, body: NewApiKey) -> CreatedApiKey:
     return await service.create(ctx, body["name"], body["restrictions"])
 
 
-@routes.get("/{keyId}/reveal", access=session_only(), returns=RevealedKey)
+@routes.get("/{keyId}/reveal", access=session_only())
 async def reveal_api_key(ctx: Context, key_id: ObjectId) -> RevealedKey:
     """Read a key's secret again.
 

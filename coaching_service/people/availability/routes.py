@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, Forbidden
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.people.availability import service
@@ -22,20 +22,13 @@ _NEW = {"kind": "ill", "from": "2026-03-02", "until": "2026-03-08", "note": "Flu
 _OWN_NEW = {"kind": "away", "from": "2026-07-06", "until": "2026-07-12", "note": "No gym there."}
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(Availability))
+@routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_availability(ctx: Context, customer_id: ObjectId) -> list[Availability]:
     """List the periods in which a client cannot train as planned, in order."""
     return await service.list_availability(ctx, customer_id)
 
 
-@routes.post(
-    "",
-    access=coach(CUSTOMERS.EDIT),
-    body=NewAvailability,
-    returns=Availability,
-    errors=(Conflict,),
-    example=_NEW,
-)
+@routes.post("", access=coach(CUSTOMERS.EDIT), errors=(Conflict,), example=_NEW)
 async def create_availability(ctx: Context, customer_id: ObjectId, body: NewAvailability) -> Availability:
     """Add a period in which a client cannot train as planned.
 
@@ -46,11 +39,7 @@ async def create_availability(ctx: Context, customer_id: ObjectId, body: NewAvai
 
 
 @routes.patch(
-    "/{availabilityId}",
-    access=coach(CUSTOMERS.EDIT),
-    body=_CHANGE,
-    returns=Availability,
-    example={"until": "2026-05-06", "version": 0},
+    "/{availabilityId}", access=coach(CUSTOMERS.EDIT), body=_CHANGE, example={"until": "2026-05-06", "version": 0}
 )
 async def update_availability(
     ctx: Context, customer_id: ObjectId, availability_id: ObjectId, body: AvailabilityChange
@@ -71,20 +60,13 @@ async def delete_availability(ctx: Context, customer_id: ObjectId, availability_
     await service.delete(ctx, customer_id, availability_id)
 
 
-@own_routes.get("", access=customer(), returns=list_of(Availability))
+@own_routes.get("", access=customer())
 async def list_own_availability(ctx: Context) -> list[Availability]:
     """List the periods in which I cannot train as planned, in order."""
     return await service.list_availability(ctx, ctx.caller.id)
 
 
-@own_routes.post(
-    "",
-    access=customer(),
-    body=NewAvailability,
-    returns=Availability,
-    errors=(Conflict,),
-    example=_OWN_NEW,
-)
+@own_routes.post("", access=customer(), errors=(Conflict,), example=_OWN_NEW)
 async def create_own_availability(ctx: Context, body: NewAvailability) -> Availability:
     """Add a period in which I cannot train as planned.
 
@@ -97,7 +79,6 @@ async def create_own_availability(ctx: Context, body: NewAvailability) -> Availa
     "/{availabilityId}",
     access=customer(),
     body=_CHANGE,
-    returns=Availability,
     errors=(Forbidden,),
     example={"until": "2026-06-03", "version": 0},
 )

@@ -17,7 +17,7 @@ _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
 routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)
 
 
-@routes.get("/changes", access=coach(CUSTOMERS.VIEW), query=models.HistoryQuery, returns=models.ChangeList)
+@routes.get("/changes", access=coach(CUSTOMERS.VIEW))
 async def list_changes(ctx: Context, query: models.HistoryQuery) -> models.ChangeList:
     """List what was changed, newest first.
 
@@ -35,7 +35,7 @@ async def list_changes(ctx: Context, query: models.HistoryQuery) -> models.Chang
     )
 
 
-@routes.get("/changes/{changeId}", access=coach(CUSTOMERS.VIEW), returns=models.ChangeDetails, errors=(NotFound,))
+@routes.get("/changes/{changeId}", access=coach(CUSTOMERS.VIEW), errors=(NotFound,))
 async def get_change(ctx: Context, change_id: ObjectId) -> models.ChangeDetails:
     """Read a change with the values before and after.
 
@@ -62,14 +62,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
     return await undo.undo_or_begin_job(ctx, change_id, claim)
 
 
-@routes.get(
-    "/events",
-    access=coach(CUSTOMERS.VIEW),
-    query=models.EventQuery,
-    returns=EventList,
-    errors=(CursorExpired,),
-    request_class="held",
-)
+@routes.get("/events", access=coach(CUSTOMERS.VIEW), returns=EventList, errors=(CursorExpired,), request_class="held")
 async def list_events(ctx: Context, query: models.EventQuery) -> models.EventPage:
     """List events, oldest first; with `wait`, wait for the next one.
 

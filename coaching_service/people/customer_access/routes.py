@@ -22,8 +22,6 @@ routes = Routes("", tag="Client access")
     request_class="unlimited",
     access=public(),
     status=200,
-    body=FirstAccess,
-    returns=SignedIn,
     errors=(CompanySuspended, SignInRejected, Conflict),
     example={"token": "1f0c0ffe-0000-4000-8000-00000000abcd", "password": "correct horse battery staple"},
 )
@@ -42,7 +40,6 @@ async def use_first_access(ctx: Context, body: FirstAccess) -> SignedIn:
     access=coach(CUSTOMERS.EDIT),
     status=200,
     refuses_key=True,
-    returns=Confirmation,
     errors=(Conflict,),
 )
 async def invite_customer(ctx: Context, customer_id: ObjectId) -> Confirmation:
@@ -59,7 +56,6 @@ async def invite_customer(ctx: Context, customer_id: ObjectId) -> Confirmation:
     access=session_only(CUSTOMERS.EDIT),
     status=200,
     refuses_key=False,
-    returns=AccessToken,
     errors=(Conflict,),
 )
 async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessToken:
@@ -74,7 +70,6 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTok
     "/coach/customers/{customerId}/password",
     request_class="unlimited",
     access=session_only(CUSTOMERS.EDIT),
-    body=CustomerPassword,
     returns=Customer,
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},

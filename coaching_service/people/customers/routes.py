@@ -11,7 +11,7 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.field_schemas import input_of, query_of
-from coaching_service.core.http.routes import MultipartBody, Routes, list_of
+from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RECORDS, part_of
 from coaching_service.core.media import IMAGE_TYPES
@@ -70,7 +70,6 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
     access=coach(CUSTOMERS.CREATE),
     status=200,
     body=input_of(CustomerBatch, DryRun)(),
-    returns=CustomerBatchResult,
     rolls_back=True,
     rejects_unknown_fields=True,
     request_class="bulk",
@@ -88,7 +87,7 @@ async def create_customers(ctx: Context, body: CustomerBatch) -> CustomerBatchRe
     return await batch.save_and_compare(ctx, body["customers"], body["onConflict"])
 
 
-@routes.get("/groups", access=coach(CUSTOMERS.VIEW), returns=list_of(models.CustomerGroup))
+@routes.get("/groups", access=coach(CUSTOMERS.VIEW))
 async def list_customer_groups(ctx: Context) -> list[models.CustomerGroup]:
     """List the groups in use.
 
@@ -100,7 +99,6 @@ async def list_customer_groups(ctx: Context) -> list[models.CustomerGroup]:
 @routes.put(
     "/archive",
     access=coach(CUSTOMERS.EDIT),
-    body=models.CustomerReference,
     returns=Customer,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},
@@ -116,7 +114,6 @@ async def archive_customer(ctx: Context, body: models.CustomerReference) -> mode
 @routes.put(
     "/unarchive",
     access=coach(CUSTOMERS.EDIT),
-    body=models.CustomerReference,
     returns=Customer,
     errors=(NotFound, Conflict),
     example={"id": "66f0c0ffee0000000000abcd"},

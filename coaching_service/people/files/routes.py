@@ -27,7 +27,6 @@ class LinkQuery(TypedDict):
 @routes.get(
     "/{fileId}",
     access=public(),
-    query=LinkQuery,
     returns=bytes,
     media_types=(PDF, *MEDIA_TYPES),
     errors=(Forbidden,),

@@ -19,7 +19,7 @@ from coaching_service.people.sessions.models import PasswordChange, PasswordSet
 routes = Routes("/customer/me", tag="The client's own")
 
 
-@routes.get("", access=customer(), returns=OwnProfile)
+@routes.get("", access=customer())
 async def get_own_profile(ctx: Context) -> OwnProfile:
     """Read my profile."""
     return await service.get(ctx)
@@ -29,7 +29,6 @@ async def get_own_profile(ctx: Context) -> OwnProfile:
     "",
     access=customer(),
     body=patch_of(input_of(OwnRecord), name="OwnProfileChange"),
-    returns=OwnProfile,
     example={"notifications": {"messages": False}, "version": 0},
 )
 async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
@@ -45,7 +44,6 @@ async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
     access=customer(),
     multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields),
     body_optional=True,
-    returns=OwnProfile,
     example={},
 )
 async def set_own_profile_photo(ctx: Context, body: ProfilePhotoFields, file: StoredFile | None) -> OwnProfile:
@@ -60,8 +58,6 @@ async def set_own_profile_photo(ctx: Context, body: ProfilePhotoFields, file: St
     "/password",
     request_class="unlimited",
     access=customer(),
-    body=PasswordChange,
-    returns=PasswordSet,
     errors=(Forbidden, TooManyRequests),
     example={"currentPassword": "correct horse battery staple", "password": "another long password"},
 )
@@ -75,7 +71,7 @@ async def set_own_password(ctx: Context, body: PasswordChange) -> PasswordSet:
     return {"message": "The password has been changed; other sessions have ended", **new_password}
 
 
-@routes.post("/erasure-request", access=customer(), status=200, returns=ErasureRequest)
+@routes.post("/erasure-request", access=customer(), status=200)
 async def request_own_erasure(ctx: Context) -> ErasureRequest:
     """Ask for the erasure of my data.
 

@@ -12,7 +12,7 @@ from coaching_service.people.own_user.models import CurrentUser, CurrentUserChan
 routes = Routes("/me", tag="Account")
 
 
-@routes.get("", access=anyone(), returns=CurrentUser)
+@routes.get("", access=anyone())
 async def get_me(ctx: Context) -> CurrentUser:
     """Read the authenticated caller.
 
@@ -25,7 +25,6 @@ async def get_me(ctx: Context) -> CurrentUser:
     "",
     access=anyone(),
     body=input_of(UserSettings, name="CurrentUserChange", description="What to change.")(),
-    returns=CurrentUser,
     example={"notifications": {"digest": {"mail": False}, "quietFrom": "22:00", "quietTo": "07:00"}},
 )
 async def update_me(ctx: Context, body: CurrentUserChange) -> CurrentUser:

@@ -29,8 +29,6 @@ _PASSWORD = "correct horse battery staple"  # noqa: S105 - an example of the Ope
     "/register",
     request_class="unlimited",
     access=public(),
-    body=SignUp,
-    returns=SignedIn,
     errors=(Forbidden, Conflict, TooManyRequests),
     example={"companyName": "My Gym", "name": "Ana", "email": "ana@example.com", "password": _PASSWORD},
 )
@@ -50,8 +48,6 @@ async def sign_up(ctx: Context, body: SignUp) -> SignedIn:
     request_class="unlimited",
     access=public(),
     status=200,
-    body=SignIn,
-    returns=SignedIn,
     errors=(CompanySuspended, SignInRejected, TooManyRequests),
     example={"email": "ana@example.com", "password": _PASSWORD},
 )
@@ -74,8 +70,6 @@ def _device_tokens(body: SignIn | ResetRequest) -> list[str]:
     "/refresh",
     access=public(),
     status=200,
-    body=RefreshToken,
-    returns=SessionTokens,
     errors=(CompanySuspended, SignInRejected),
     example={"refreshToken": "the latest refresh token"},
 )
@@ -87,7 +81,7 @@ async def refresh_session(ctx: Context, body: RefreshToken) -> SessionTokens:
     return await service.refresh(ctx, body["refreshToken"])
 
 
-@routes.post("/logout", access=any_session(), status=200, returns=Confirmation)
+@routes.post("/logout", access=any_session(), status=200)
 async def sign_out(ctx: Context) -> Confirmation:
     """Sign out.
 
@@ -98,13 +92,7 @@ async def sign_out(ctx: Context) -> Confirmation:
 
 
 @routes.post(
-    "/password/forgot",
-    access=public(),
-    status=200,
-    body=ResetRequest,
-    returns=Confirmation,
-    errors=(TooManyRequests,),
-    example={"email": "ana@example.com"},
+    "/password/forgot", access=public(), status=200, errors=(TooManyRequests,), example={"email": "ana@example.com"}
 )
 async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmation:
     """Request a token to set a new password.
@@ -122,8 +110,6 @@ async def request_password_reset(ctx: Context, body: ResetRequest) -> Confirmati
     request_class="unlimited",
     access=public(),
     status=200,
-    body=PasswordReset,
-    returns=PasswordSet,
     errors=(CompanySuspended, Conflict, SignInRejected),
     example={"token": "from the e-mail", "password": _PASSWORD},
 )
@@ -141,8 +127,6 @@ async def reset_password(ctx: Context, body: PasswordReset) -> PasswordSet:
     "/confirm-email",
     access=public(),
     status=200,
-    body=EmailConfirmation,
-    returns=Confirmation,
     errors=(CompanySuspended, SignInRejected),
     example={"token": "from the e-mail"},
 )
@@ -156,7 +140,7 @@ async def confirm_email(ctx: Context, body: EmailConfirmation) -> Confirmation:
     return {"message": "The e-mail address is confirmed"}
 
 
-@routes.post("/confirm-email/resend", access=any_session(), status=200, returns=Confirmation, errors=(TooManyRequests,))
+@routes.post("/confirm-email/resend", access=any_session(), status=200, errors=(TooManyRequests,))
 async def resend_confirmation(ctx: Context) -> Confirmation:
     """Request another token to confirm the e-mail address.
 

@@ -24,7 +24,6 @@ async def list_employees(ctx: Context) -> list[Coach]:
 @routes.post(
     "",
     access=owner_session(),
-    body=NewEmployee,
     returns=Employee,
     errors=(Conflict,),
     example={

@@ -6,9 +6,9 @@ from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of, output_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage
 from coaching_service.core.validation import patch_of
 from coaching_service.people.webhooks import deliveries, service
 from coaching_service.people.webhooks.models import (
@@ -31,13 +31,13 @@ _EXAMPLE = {
 }
 
 
-@routes.get("", access=owner(), returns=list_of(Webhook))
+@routes.get("", access=owner())
 async def list_webhooks(ctx: Context) -> list[Webhook]:
     """List the webhooks of the company, oldest first."""
     return await service.list_webhooks(ctx)
 
 
-@routes.post("", access=owner(), body=NewWebhook, returns=_WITH_SECRET, errors=(Conflict,), example=_EXAMPLE)
+@routes.post("", access=owner(), returns=_WITH_SECRET, errors=(Conflict,), example=_EXAMPLE)
 async def create_webhook(ctx: Context, body: NewWebhook) -> WebhookWithSecret:
     """Create a webhook.
 
@@ -47,7 +47,7 @@ async def create_webhook(ctx: Context, body: NewWebhook) -> WebhookWithSecret:
     return await service.create(ctx, body)
 
 
-@routes.get("/{webhookId}", access=owner(), returns=Webhook)
+@routes.get("/{webhookId}", access=owner())
 async def get_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook:
     """Read a webhook."""
     return await service.get(ctx, webhook_id)
@@ -57,7 +57,6 @@ async def get_webhook(ctx: Context, webhook_id: ObjectId) -> Webhook:
     "/{webhookId}",
     access=owner(),
     body=patch_of(input_of(WebhookFields), name="WebhookChange"),
-    returns=Webhook,
     example={"description": "Our new CRM", "version": 0},
 )
 async def update_webhook(ctx: Context, webhook_id: ObjectId, body: WebhookChange) -> Webhook:
@@ -74,7 +73,7 @@ async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> None:
     await service.delete(ctx, webhook_id)
 
 
-@routes.post("/{webhookId}/test", access=owner(), returns=Delivery, errors=(Conflict,))
+@routes.post("/{webhookId}/test", access=owner(), errors=(Conflict,))
 async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
     """Send a test event of the type `webhook.test`, once.
 
@@ -92,7 +91,7 @@ async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWi
     return await service.rotate_secret(ctx, webhook_id)
 
 
-@routes.get("/{webhookId}/deliveries", access=owner(), query=DeliveryQuery, returns=cursor_page_of(Delivery))
+@routes.get("/{webhookId}/deliveries", access=owner())
 async def list_webhook_deliveries(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> CursorPage[Delivery]:
     """List the deliveries of a webhook of the last 30 days, newest first."""
     return await deliveries.list_deliveries(
@@ -100,9 +99,7 @@ async def list_webhook_deliveries(ctx: Context, webhook_id: ObjectId, query: Del
     )
 
 
-@routes.post(
-    "/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), status=200, returns=Delivery, errors=(Conflict,)
-)
+@routes.post("/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), status=200, errors=(Conflict,))
 async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Delivery:
     """Send a delivery again, with the same `webhook-id`.
 

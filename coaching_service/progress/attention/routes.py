@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers.trainer_filter import parse_trainers
 from coaching_service.progress.attention import service
 from coaching_service.progress.attention.models import AttentionDismissal, AttentionEntry, AttentionQuery
@@ -16,7 +16,7 @@ from coaching_service.progress.attention.models import AttentionDismissal, Atten
 routes = Routes("/coach/attention", tag="Attention")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=AttentionQuery, returns=cursor_page_of(AttentionEntry))
+@routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[AttentionEntry]:
     """List the clients who need attention, highest score first.
 
@@ -37,8 +37,6 @@ async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[Atte
 @routes.put(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
-    body=AttentionDismissal,
-    returns=AttentionEntry,
     errors=(Conflict,),
     example={"reason": "nothing_scheduled", "until": None},
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.check_ins import models, service
 
@@ -16,7 +16,7 @@ routes = Routes(
 )
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), returns=list_of(models.CheckIn))
+@routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[models.CheckIn]:
     """List the recurring check-ins of a client, oldest first."""
     return await service.list_check_ins(ctx, customer_id)
@@ -26,7 +26,6 @@ async def list_check_ins(ctx: Context, customer_id: ObjectId) -> list[models.Che
     "",
     access=coach(CUSTOMERS.EDIT),
     body=models.NEW_CHECK_IN(),
-    returns=models.CheckIn,
     example={"formId": "66f0c0ffee0000000000abcd", "weekday": 7, "startDate": "2026-03-02"},
 )
 async def create_check_in(ctx: Context, customer_id: ObjectId, body: models.NewCheckIn) -> models.CheckIn:
@@ -38,7 +37,7 @@ async def create_check_in(ctx: Context, customer_id: ObjectId, body: models.NewC
     return await service.create(ctx, customer_id, body)
 
 
-@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW), returns=models.CheckIn)
+@routes.get("/{checkInId}", access=coach(CUSTOMERS.VIEW))
 async def get_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> models.CheckIn:
     """Read a recurring check-in of a client.
 

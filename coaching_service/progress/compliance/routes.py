@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage
 from coaching_service.progress.compliance import service
 from coaching_service.progress.compliance.models import (
     COMPLIANCE_LIST_QUERY,
@@ -21,7 +21,7 @@ routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 company_routes = Routes("/coach/compliance", tag="Compliance")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=OPEN_RANGE(), returns=Compliance)
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=OPEN_RANGE())
 async def get_compliance(ctx: Context, customer_id: ObjectId, query: OpenRange) -> Compliance:
     """Read what a client did of what was scheduled.
 
@@ -32,12 +32,7 @@ async def get_compliance(ctx: Context, customer_id: ObjectId, query: OpenRange) 
     return await service.get_compliance(ctx, customer_id, query.get("from"), query.get("to"))
 
 
-@company_routes.get(
-    "",
-    access=coach(CUSTOMERS.VIEW),
-    query=COMPLIANCE_LIST_QUERY(),
-    returns=cursor_page_of(ClientCompliance),
-)
+@company_routes.get("", access=coach(CUSTOMERS.VIEW), query=COMPLIANCE_LIST_QUERY())
 async def list_compliance(ctx: Context, query: ComplianceListQuery) -> CursorPage[ClientCompliance]:
     """List what each client did of what was scheduled.
 

@@ -31,7 +31,7 @@ _MESSAGE_CHANGE = patch_of(input_of(models.MessageText), name="MessageChange")
 _FILE = MultipartBody("file", attachments.CONTENT_TYPES, size_limit="attachment", file_required=True)
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=models.MessageQuery, returns=cursor_page_of(models.MESSAGE))
+@routes.get("", access=coach(CUSTOMERS.VIEW), returns=cursor_page_of(models.MESSAGE))
 async def list_messages(ctx: Context, customer_id: ObjectId, query: models.MessageQuery) -> CursorPage[models.Message]:
     """List the messages of a client's conversation, newest first.
 
@@ -42,14 +42,7 @@ async def list_messages(ctx: Context, customer_id: ObjectId, query: models.Messa
     )
 
 
-@routes.post(
-    "",
-    access=coach(CUSTOMERS.EDIT),
-    body=models.NewMessage,
-    returns=models.MESSAGE,
-    errors=(NotFound,),
-    example=_NEW_MESSAGE,
-)
+@routes.post("", access=coach(CUSTOMERS.EDIT), returns=models.MESSAGE, errors=(NotFound,), example=_NEW_MESSAGE)
 async def send_message(ctx: Context, customer_id: ObjectId, body: models.NewMessage) -> models.Message:
     """Send a message to a client.
 
@@ -90,7 +83,7 @@ async def delete_message(ctx: Context, customer_id: ObjectId, message_id: Object
     await service.delete(ctx, customer_id, message_id)
 
 
-@routes.put("/read", access=coach(CUSTOMERS.EDIT), returns=models.Conversation)
+@routes.put("/read", access=coach(CUSTOMERS.EDIT))
 async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> models.Conversation:
     """Mark the messages of a client as read.
 
@@ -99,14 +92,7 @@ async def mark_messages_read(ctx: Context, customer_id: ObjectId) -> models.Conv
     return await service.mark_read(ctx, customer_id)
 
 
-@routes.post(
-    "/attachments",
-    access=coach(CUSTOMERS.EDIT),
-    multipart=_FILE,
-    returns=models.MessageAttachment,
-    request_class="database",
-    example={},
-)
+@routes.post("/attachments", access=coach(CUSTOMERS.EDIT), multipart=_FILE, request_class="database", example={})
 async def upload_message_attachment(
     ctx: Context, customer_id: ObjectId, file: StoredFile | None
 ) -> models.MessageAttachment:
@@ -118,12 +104,7 @@ async def upload_message_attachment(
     return await attachments.add(ctx, customer_id, file)
 
 
-@inbox_routes.get(
-    "",
-    access=coach(CUSTOMERS.VIEW),
-    query=models.ConversationQuery,
-    returns=cursor_page_of(models.Conversation),
-)
+@inbox_routes.get("", access=coach(CUSTOMERS.VIEW))
 async def list_conversations(ctx: Context, query: models.ConversationQuery) -> CursorPage[models.Conversation]:
     """List the conversations, the one with the newest message first.
 
@@ -132,7 +113,7 @@ async def list_conversations(ctx: Context, query: models.ConversationQuery) -> C
     return await service.list_conversations(ctx, unread=query.get("unread"), limit=query["limit"], after=query["after"])
 
 
-@own_routes.get("", access=customer(), query=models.MessageQuery, returns=cursor_page_of(models.MESSAGE))
+@own_routes.get("", access=customer(), returns=cursor_page_of(models.MESSAGE))
 async def list_own_messages(ctx: Context, query: models.MessageQuery) -> CursorPage[models.Message]:
     """List the messages of my conversation with my coaches, newest first."""
     return await service.list_messages(
@@ -140,14 +121,7 @@ async def list_own_messages(ctx: Context, query: models.MessageQuery) -> CursorP
     )
 
 
-@own_routes.post(
-    "",
-    access=customer(),
-    body=models.NewMessage,
-    returns=models.MESSAGE,
-    errors=(Forbidden, NotFound),
-    example=_NEW_OWN_MESSAGE,
-)
+@own_routes.post("", access=customer(), returns=models.MESSAGE, errors=(Forbidden, NotFound), example=_NEW_OWN_MESSAGE)
 async def send_own_message(ctx: Context, body: models.NewMessage) -> models.Message:
     """Send a message to my coaches.
 
@@ -171,7 +145,7 @@ async def delete_own_message(ctx: Context, message_id: ObjectId) -> None:
     await service.delete(ctx, ctx.caller.id, message_id)
 
 
-@own_routes.put("/read", access=customer(), returns=models.Conversation)
+@own_routes.put("/read", access=customer())
 async def mark_own_messages_read(ctx: Context) -> models.Conversation:
     """Mark the messages of my coaches as read.
 
@@ -180,14 +154,7 @@ async def mark_own_messages_read(ctx: Context) -> models.Conversation:
     return await service.mark_read(ctx, ctx.caller.id)
 
 
-@own_routes.post(
-    "/attachments",
-    access=customer(),
-    multipart=_FILE,
-    returns=models.MessageAttachment,
-    errors=(Forbidden,),
-    example={},
-)
+@own_routes.post("/attachments", access=customer(), multipart=_FILE, errors=(Forbidden,), example={})
 async def upload_own_message_attachment(ctx: Context, file: StoredFile | None) -> models.MessageAttachment:
     """Upload a file for a message of mine.
 

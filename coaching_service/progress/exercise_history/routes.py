@@ -6,10 +6,10 @@ from coaching_service.core.auth.access import coach, customer
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import query_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
-from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
+from coaching_service.core.pagination import Page, PageFields, PageQuery
 from coaching_service.core.query import DateRange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OwnExercise
@@ -20,7 +20,7 @@ routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
 
 
-@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery(), returns=page_of(models.DoneExercise))
+@routes.get("/exercises", access=coach(CUSTOMERS.VIEW), query=PageQuery())
 async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[models.DoneExercise]:
     """List the exercises that a client has done, the one done latest first.
 
@@ -31,10 +31,7 @@ async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFi
 
 
 @routes.get(
-    "/exercise/{exerciseId}/progress",
-    access=coach(CUSTOMERS.VIEW),
-    query=query_of(models.ProgressQuery, DateRange)(),
-    returns=list_of(models.ProgressPoint),
+    "/exercise/{exerciseId}/progress", access=coach(CUSTOMERS.VIEW), query=query_of(models.ProgressQuery, DateRange)()
 )
 async def get_exercise_progress(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: models.ProgressQuery
@@ -51,10 +48,7 @@ async def get_exercise_progress(
 
 
 @routes.get(
-    "/exercise/{exerciseId}/history",
-    access=coach(CUSTOMERS.VIEW),
-    query=query_of(models.HistoryQuery, PageQuery)(),
-    returns=page_of(models.ExerciseSession),
+    "/exercise/{exerciseId}/history", access=coach(CUSTOMERS.VIEW), query=query_of(models.HistoryQuery, PageQuery)()
 )
 async def list_exercise_history(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: models.HistoryQuery
@@ -80,12 +74,7 @@ async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     return await exercises.get_for_client(ctx, exercise_id)
 
 
-@own_routes.get(
-    "/progress",
-    access=customer(),
-    query=query_of(models.ProgressQuery, DateRange)(),
-    returns=list_of(models.ProgressPoint),
-)
+@own_routes.get("/progress", access=customer(), query=query_of(models.ProgressQuery, DateRange)())
 async def get_own_exercise_progress(
     ctx: Context, exercise_id: ObjectId, query: models.ProgressQuery
 ) -> list[models.ProgressPoint]:
@@ -100,12 +89,7 @@ async def get_own_exercise_progress(
     )
 
 
-@own_routes.get(
-    "/history",
-    access=customer(),
-    query=query_of(models.HistoryQuery, PageQuery)(),
-    returns=page_of(models.ExerciseSession),
-)
+@own_routes.get("/history", access=customer(), query=query_of(models.HistoryQuery, PageQuery)())
 async def list_own_exercise_history(
     ctx: Context, exercise_id: ObjectId, query: models.HistoryQuery
 ) -> Page[models.ExerciseSession]:

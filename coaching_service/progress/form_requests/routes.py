@@ -6,14 +6,14 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.pagination import CursorPage
 from coaching_service.progress.form_requests import service
 from coaching_service.progress.form_requests.models import FormRequest, FormRequestQuery
 
 routes = Routes("/coach/form-requests", tag="Form responses")
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=FormRequestQuery, returns=cursor_page_of(FormRequest))
+@routes.get("", access=coach(FORMS.VIEW))
 async def list_form_requests(ctx: Context, query: FormRequestQuery) -> CursorPage[FormRequest]:
     """List the scheduled forms that clients have not answered, oldest first.
 

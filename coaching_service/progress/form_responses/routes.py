@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage, cursor_page_of
 from coaching_service.progress.form_responses import models, service
@@ -21,7 +21,7 @@ inbox_routes = Routes(
 _RECEIVED = output_of(models.ReceivedResponse, output_of(models.FormResponse))
 
 
-@routes.get("", access=coach(FORMS.VIEW), query=models.OPEN_RANGE(), returns=list_of(models.FormResponse))
+@routes.get("", access=coach(FORMS.VIEW), query=models.OPEN_RANGE())
 async def list_form_responses(
     ctx: Context, customer_id: ObjectId, query: models.OpenRange
 ) -> list[models.FormResponse]:
@@ -59,7 +59,6 @@ async def get_form_response(ctx: Context, response_id: ObjectId) -> models.Recei
 @inbox_routes.put(
     "/{responseId}/reviewed",
     access=coach(FORMS.EDIT),
-    body=models.Review,
     returns=_RECEIVED,
     errors=(NotFound,),
     example={"reviewed": True},
@@ -74,7 +73,7 @@ async def set_form_response_reviewed(
     return await service.set_reviewed(ctx, response_id, reviewed=body["reviewed"])
 
 
-@own_routes.get("", access=customer(), query=models.OPEN_RANGE(), returns=list_of(models.FormResponse))
+@own_routes.get("", access=customer(), query=models.OPEN_RANGE())
 async def list_own_form_responses(ctx: Context, query: models.OpenRange) -> list[models.FormResponse]:
     """List my responses to forms, newest first.
 

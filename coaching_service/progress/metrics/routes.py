@@ -7,7 +7,7 @@ from coaching_service.core.auth.permissions import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.routes import Routes, list_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, DryRun
 from coaching_service.progress.metrics import models, service
@@ -22,7 +22,7 @@ _DATE = {"date": Date(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
 _LEGACY = ("METRICS_SET_MISSING",)
 
 
-@routes.get("", access=coach(METRICS.VIEW), returns=list_of(models.AssignedMetricsSet))
+@routes.get("", access=coach(METRICS.VIEW))
 async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> list[models.AssignedMetricsSet]:
     """List the metric sets a client is assigned.
 
@@ -34,8 +34,6 @@ async def list_assigned_metrics_sets(ctx: Context, customer_id: ObjectId) -> lis
 @routes.post(
     "",
     access=coach(METRICS.EDIT),
-    body=models.MetricsSetReference,
-    returns=models.AssignedMetricsSet,
     errors=(LegacyFailure,),
     legacy_codes=_LEGACY,
     example={"metricsSetId": "66f0c0ffee0000000000abcd"},
@@ -63,8 +61,6 @@ async def unassign_metrics_set(ctx: Context, customer_id: ObjectId, metrics_set_
 @routes.post(
     "/{metricsSetId}/entries",
     access=coach(METRICS.EDIT),
-    body=models.NewMetricEntry,
-    returns=models.MetricEntry,
     errors=(LegacyFailure, Conflict),
     legacy_codes=_LEGACY,
     example=_ENTRY,
@@ -82,7 +78,6 @@ async def record_metric_value(
 @routes.get(
     "/{metricsSetId}/metrics/{metricId}/history",
     access=coach(METRICS.VIEW),
-    returns=list_of(models.MetricHistoryEntry),
     errors=(LegacyFailure,),
     legacy_codes=_LEGACY,
 )
@@ -110,7 +105,7 @@ async def delete_metric_value(
     await service.delete_value(ctx, customer_id, metrics_set_id, metric_id, date)
 
 
-@own_routes.get("", access=customer(), returns=list_of(models.AssignedMetricsSet))
+@own_routes.get("", access=customer())
 async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricsSet]:
     """List the metric sets that I am assigned.
 
@@ -119,14 +114,7 @@ async def list_own_metrics_sets(ctx: Context) -> list[models.AssignedMetricsSet]
     return await service.list_assigned(ctx, ctx.caller.id)
 
 
-@own_routes.post(
-    "/{metricsSetId}/entries",
-    access=customer(),
-    body=models.NewMetricEntry,
-    returns=models.MetricEntry,
-    errors=(NotFound, Conflict),
-    example=_ENTRY,
-)
+@own_routes.post("/{metricsSetId}/entries", access=customer(), errors=(NotFound, Conflict), example=_ENTRY)
 async def record_own_metric_value(
     ctx: Context, metrics_set_id: ObjectId, body: models.NewMetricEntry
 ) -> models.MetricEntry:
@@ -137,9 +125,7 @@ async def record_own_metric_value(
     return await service.record(ctx, ctx.caller.id, metrics_set_id, body["metricId"], body["date"], body["value"])
 
 
-@own_routes.get(
-    "/{metricsSetId}/metrics/{metricId}/history", access=customer(), returns=list_of(models.MetricHistoryEntry)
-)
+@own_routes.get("/{metricsSetId}/metrics/{metricId}/history", access=customer())
 async def list_own_metric_history(
     ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId
 ) -> list[models.MetricHistoryEntry]:
@@ -159,7 +145,6 @@ async def delete_own_metric_value(ctx: Context, metrics_set_id: ObjectId, metric
     "",
     access=coach(METRICS.EDIT),
     body=input_of(models.NewMetricValues, DryRun)(),
-    returns=models.RecordedMetricValues,
     rolls_back=True,
     errors=(NotFound, Conflict),
     example={"values": [_ENTRY]},

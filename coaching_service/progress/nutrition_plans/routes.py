@@ -11,7 +11,7 @@ from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.pagination import Page, PageFields, PageQuery, page_of
+from coaching_service.core.pagination import Page, PageFields, PageQuery
 from coaching_service.progress.nutrition_plans import service
 from coaching_service.progress.nutrition_plans.models import PlanVersion
 
@@ -19,7 +19,7 @@ routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
 own_routes = Routes("/customer/plan-versions", tag="The client's own")
 
 
-@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery(), returns=page_of(PlanVersion))
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery())
 async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[PlanVersion]:
     """List the versions of a client's nutrition plan, newest first."""
     return await service.list_plans(ctx, customer_id, **part_of(query))
@@ -29,7 +29,6 @@ async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: PageFie
     "/nutrition-plans",
     access=coach(NUTRITION.CREATE),
     multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan", file_required=True),
-    returns=PlanVersion,
     errors=(LegacyFailure,),
     legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
     example={},
@@ -42,7 +41,7 @@ async def upload_nutrition_plan(ctx: Context, customer_id: ObjectId, file: Store
     return await service.upload(ctx, customer_id, file)
 
 
-@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW), returns=PlanVersion)
+@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW))
 async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
     """Read a version of a client's nutrition plan."""
     return await service.get(ctx, customer_id, plan_id)
@@ -54,7 +53,7 @@ async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: Obje
     await service.delete(ctx, customer_id, plan_id)
 
 
-@own_routes.get("", access=customer(), query=PageQuery(), returns=page_of(PlanVersion))
+@own_routes.get("", access=customer(), query=PageQuery())
 async def list_own_plan_versions(ctx: Context, query: PageFields) -> Page[PlanVersion]:
     """List the versions of my nutrition plan, newest first."""
     return await service.list_plans(ctx, ctx.caller.id, **part_of(query))

@@ -12,7 +12,7 @@ from coaching_service.training.workouts.blocks.models import WorkoutBlockQuery
 own_routes = Routes("/customer/today", tag="The client's own")
 
 
-@own_routes.get("", access=customer(), query=WorkoutBlockQuery, returns=Today)
+@own_routes.get("", access=customer())
 async def get_own_today(ctx: Context, query: WorkoutBlockQuery) -> Today:
     """Read my day: the workouts of today, what is due, and what comes next.
 

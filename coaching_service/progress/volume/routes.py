@@ -14,7 +14,7 @@ from coaching_service.progress.volume.models import MuscleGroupVolume
 routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange(), returns=MuscleGroupVolume)
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange())
 async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: Period) -> MuscleGroupVolume:
     """Read how much a client trained each muscle.
 

@@ -15,7 +15,7 @@ from coaching_service.progress.workload.models import Workload, WorkloadQuery
 routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, DateRange)(), returns=Workload)
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, DateRange)())
 async def get_workload(ctx: Context, customer_id: ObjectId, query: WorkloadQuery) -> Workload:
     """Read how much a client trained.
 

@@ -56,7 +56,7 @@ async def api_keys_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=session_only(), form=_NewKey, on=api_keys_page)
+@pages.post("", access=session_only(), on=api_keys_page)
 async def create_api_key(ctx: Context, form: _NewKey) -> Render:
     """Create a key and show its secret."""
     if not set(form["permissions"]) <= ctx.caller.permissions:

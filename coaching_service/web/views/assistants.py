@@ -34,7 +34,7 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), query=PartQuery, template="settings/assistant.html")
+@pages.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), template="settings/assistant.html")
 async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery) -> dict[str, Any]:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)

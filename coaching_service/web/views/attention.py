@@ -66,7 +66,7 @@ class _Dismissal(TypedDict):
     until: Annotated[str | None, Date()]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=_Part, template="attention.html")
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="attention.html")
 async def attention_page(ctx: Context, query: _Part) -> dict[str, Any]:
     """The clients who need a coach, the most urgent first."""
     filters = _filters_of(query)
@@ -122,7 +122,7 @@ async def _has_clients(ctx: Context) -> bool:
     return (await listing.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
-@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), query=_AttentionFilter, template="attention.html")
+@pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), template="attention.html")
 async def attention_entry_page(ctx: Context, customer_id: ObjectId, query: _AttentionFilter) -> dict[str, Any]:
     """One client of the list, with what each reason is about: the part of the list that its forms change.
 

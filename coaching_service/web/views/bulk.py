@@ -58,7 +58,7 @@ class _ActionInput(ConfirmedClients):
     text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=ClientSelection, template="customers/bulk.html")
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk.html")
 async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | Redirect:
     """Confirmation of an action: the selected clients and the input it requires."""
     action = _get_action(ctx, query["action"])
@@ -85,9 +85,7 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | Re
     }
 
 
-@pages.post(
-    "", access=coach(CUSTOMERS.VIEW), query=ClientSelection, form=_ActionInput, on=bulk_page, request_class="bulk"
-)
+@pages.post("", access=coach(CUSTOMERS.VIEW), on=bulk_page, request_class="bulk")
 async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) -> StreamedTask | QueuedTask:
     """Run an action on the clients that were confirmed, by a job if they are many.
 
@@ -103,15 +101,7 @@ async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) 
     return start_operation(ctx, action.operation, ids, arguments, title=action.title, return_url=list_url(query))
 
 
-@pages.post(
-    "/preview",
-    access=coach(CUSTOMERS.VIEW),
-    query=ClientSelection,
-    form=_ActionInput,
-    on=bulk_page,
-    preview_of=bulk_change,
-    request_class="bulk",
-)
+@pages.post("/preview", access=coach(CUSTOMERS.VIEW), on=bulk_page, preview_of=bulk_change, request_class="bulk")
 async def preview_bulk_assignment(ctx: Context, query: ClientSelection, form: _ActionInput) -> Render:
     """Show on which days of a program the first of the clients have workouts."""
     action = _get_action(ctx, "assign-program")

@@ -146,12 +146,7 @@ async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
 
 
 @pages.post(
-    "/batches/{changeId}/undo",
-    access=coach(CUSTOMERS.VIEW),
-    form=ReturnTo,
-    on=bulk_jobs_page,
-    request_class="bulk",
-    idempotent=True,
+    "/batches/{changeId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_jobs_page, request_class="bulk", idempotent=True
 )
 async def undo_batch(ctx: Context, change_id: ObjectId, form: ReturnTo) -> Redirect:
     """Undo what an operation has changed of many clients."""

@@ -56,9 +56,7 @@ async def groups_page(ctx: Context) -> dict[str, Any]:
 _STARTS = {NEXT_MONDAY: "on the Monday after", JOIN_DAY: "on the day of joining"}
 
 
-@pages.get(
-    "/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), query=_Group, template="customers/group_program.html"
-)
+@pages.get("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), template="customers/group_program.html")
 async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Redirect:
     """The program that clients get when they join a group."""
     if not query["group"]:
@@ -71,14 +69,7 @@ async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Re
     return {"group": query["group"], "rule": rule, "programs": list(options.items()), "today": ctx.caller.today()}
 
 
-@pages.post(
-    "/program",
-    access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
-    query=_Group,
-    form=_Rule,
-    on=group_program_page,
-    idempotent=True,
-)
+@pages.post("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=group_program_page, idempotent=True)
 async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redirect:
     """Set the program of a group."""
     start = form["startDate"] if form["startOn"] == "date" else form["startOn"]
@@ -93,7 +84,7 @@ async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redi
     return Redirect(pages.prefix, f"{query['group']} has a program.{given}")
 
 
-@pages.post("/program/remove", access=coach(CUSTOMERS.EDIT), query=_Group, on=group_program_page, idempotent=True)
+@pages.post("/program/remove", access=coach(CUSTOMERS.EDIT), on=group_program_page, idempotent=True)
 async def remove_program_of_group(ctx: Context, query: _Group) -> Redirect:
     """Leave a group without a program."""
     await group_programs.remove_program(ctx, query["group"])

@@ -34,7 +34,7 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
     return {"grant": authorization.grant_request, "query": request.rel_url.raw_query_string}
 
 
-@pages.post("/authorize", access=public(), form=_Decision, on=consent_page, with_request=True, external_redirect=True)
+@pages.post("/authorize", access=public(), on=consent_page, with_request=True, external_redirect=True)
 async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Response:
     """Process the coach's decision and redirect the browser to the application."""
     try:

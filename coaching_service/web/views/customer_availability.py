@@ -64,7 +64,7 @@ async def _first_day_back(ctx: Context, customer_id: ObjectId, today: date) -> d
     return None if absence is None else max(today, date.fromisoformat(absence["from"]) + timedelta(days=1))
 
 
-@pages.post("", access=_EDIT, query=WeekQuery, form=AbsenceForm, on=week_page)
+@pages.post("", access=_EDIT, on=week_page)
 async def add_absence(ctx: Context, customer_id: ObjectId, query: WeekQuery, form: AbsenceForm) -> Redirect:
     """Enter that a client is away, ill, injured or trains with limits."""
     period = await availability.create(ctx, customer_id, to_period(form))

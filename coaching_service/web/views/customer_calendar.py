@@ -62,7 +62,7 @@ class _NewWorkout(WorkoutBlockFields, NewWorkoutText):
     """A new workout or rest day on a client's calendar."""
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=WeekQuery, template="customer/week.html")
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/week.html")
 async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> dict[str, Any]:
     """A week of the client's calendar."""
     customer = await load_header(ctx, customer_id)
@@ -115,7 +115,7 @@ async def week_page(ctx: Context, customer_id: ObjectId, query: WeekQuery) -> di
     }
 
 
-@pages.get("/month", access=coach(CUSTOMERS.VIEW), query=MonthQuery, template="customer/month.html")
+@pages.get("/month", access=coach(CUSTOMERS.VIEW), template="customer/month.html")
 async def month_page(ctx: Context, customer_id: ObjectId, query: MonthQuery) -> dict[str, Any]:
     """A month of the client's calendar, in weeks from Monday to Sunday."""
     customer = await load_header(ctx, customer_id)
@@ -179,7 +179,7 @@ async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> R
     return Redirect(path, f"{block['name']} added. Now add exercises to it.")
 
 
-@pages.post("/move", access=coach(CUSTOMERS.EDIT), form=_MoveForm, on=week_page)
+@pages.post("/move", access=coach(CUSTOMERS.EDIT), on=week_page)
 async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Redirect:
     """Move an item to a position in this or another workout."""
     block = await item_service.move_item(
@@ -191,7 +191,7 @@ async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Red
     return Redirect(week_path(customer_id, str(block["date"])), f"Moved to {block['name']}.")
 
 
-@pages.post("/blocks/{blockId}/move", access=coach(CUSTOMERS.EDIT), form=_MoveWorkoutForm, on=week_page)
+@pages.post("/blocks/{blockId}/move", access=coach(CUSTOMERS.EDIT), on=week_page)
 async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: _MoveWorkoutForm) -> Redirect:
     """Move a workout to a position of the same or another day."""
     calendar = ClientCalendar(customer_id)

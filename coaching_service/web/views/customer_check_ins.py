@@ -86,7 +86,7 @@ def describe_rhythm(recurrence: Recurrence) -> str:
     return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
 
 
-@pages.post("", access=coach(CUSTOMERS.EDIT), form=CheckInForm, on=check_ins_page)
+@pages.post("", access=coach(CUSTOMERS.EDIT), on=check_ins_page)
 async def add_check_in(ctx: Context, customer_id: ObjectId, form: CheckInForm) -> Redirect:
     """Add a recurring check-in."""
     check_in = await check_ins.create(ctx, customer_id, to_check_in(form))
@@ -146,7 +146,7 @@ class _ComparedResponse(TypedDict):
     answers: list[_ComparedAnswer]
 
 
-@pages.get("/responses", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), query=PageQuery, template="customer/responses.html")
+@pages.get("/responses", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), template="customer/responses.html")
 async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The responses of a client, the latest first."""
     customer, responses = await gather_reads(
@@ -189,9 +189,7 @@ def _form_key(response: FormResponse) -> object:
     return response["formId"] or response["formName"]
 
 
-@pages.post(
-    "/responses/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page, query=PageQuery
-)
+@pages.post("/responses/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page)
 async def review_response(ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: PageQuery) -> Redirect:
     """Mark a response as reviewed."""
     response = await form_responses.set_reviewed(ctx, response_id, reviewed=True)

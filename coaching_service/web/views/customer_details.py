@@ -141,7 +141,7 @@ class _CompareQuery(TypedDict):
     right: Annotated[str, Text(allow_blank=True), Default("")]
 
 
-@pages.get("/photos", access=coach(CUSTOMERS.VIEW), query=_CompareQuery, template="customer/photos.html")
+@pages.get("/photos", access=coach(CUSTOMERS.VIEW), template="customer/photos.html")
 async def photos_page(ctx: Context, customer_id: ObjectId, query: _CompareQuery) -> dict[str, Any]:
     """Compare the photos of two dates, with the weight at the time."""
     customer, page, weights = await gather_reads(
@@ -185,7 +185,7 @@ async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId)
     return ConfirmedAction(shown, partial(progress_photos.delete, ctx, customer_id, photo_id), done)
 
 
-@pages.get("/plans", access=coach(NUTRITION.VIEW), query=PageQuery, template="customer/plans.html")
+@pages.get("/plans", access=coach(NUTRITION.VIEW), template="customer/plans.html")
 async def plans_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The versions of a client's nutrition plan."""
     customer, page = await gather_reads(

@@ -41,7 +41,7 @@ class FileQuery(TypedDict):
     size: Annotated[str, fields.String(), Default("full")]
 
 
-@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), query=PartQuery, template="messages/conversation.html")
+@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), template="messages/conversation.html")
 async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any]:
     """The messages of a client, oldest first, with a form to write; the newest part follows what is written.
 
@@ -95,12 +95,7 @@ async def send_message(ctx: Context, customer_id: ObjectId, form: MessageText, f
     await conversation.create(ctx, customer_id, new)
 
 
-@pages.get(
-    f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file",
-    access=coach(CUSTOMERS.VIEW),
-    query=FileQuery,
-    template="",
-)
+@pages.get(f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file", access=coach(CUSTOMERS.VIEW), template="")
 async def message_file(
     ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery
 ) -> Download:
@@ -128,7 +123,7 @@ class _InboxQuery(PartQuery):
     all: Annotated[bool, Default(False)]
 
 
-@_inbox.get("", access=coach(CUSTOMERS.VIEW), query=_InboxQuery, template="messages/inbox.html")
+@_inbox.get("", access=coach(CUSTOMERS.VIEW), template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
     unread, live_after = None if query["all"] else True, await following.find_position(ctx)

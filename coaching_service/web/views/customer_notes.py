@@ -102,7 +102,7 @@ async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, fo
     return Redirect(_notes_path(customer_id), "Note changed.")
 
 
-@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), form=_Pin, on=notes_page)
+@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), on=notes_page)
 async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: _Pin) -> Redirect:
     """Show a note before the others, or no longer."""
     await notes.update(ctx, customer_id, note_id, {"isPinned": form["isPinned"]})

@@ -114,7 +114,7 @@ class ComplianceSummary(TypedDict):
     weeks: list[tuple[str, int, int]]
 
 
-@pages.get("/progress", access=coach(CUSTOMERS.VIEW), query=PeriodQuery, template="customer/progress.html")
+@pages.get("/progress", access=coach(CUSTOMERS.VIEW), template="customer/progress.html")
 async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery) -> dict[str, Any]:
     """A client's progress in the last weeks."""
     customer = await load_header(ctx, customer_id)
@@ -251,7 +251,7 @@ def _summarize_compliance(result: Compliance, outline: Sequence[CalendarDay], to
     }
 
 
-@pages.post("/progress", access=coach(METRICS.EDIT), form=_ValueForm, on=progress_page)
+@pages.post("/progress", access=coach(METRICS.EDIT), on=progress_page)
 async def record_value(ctx: Context, customer_id: ObjectId, form: _ValueForm) -> Redirect:
     """Record a value of a metric, replacing the value of the same date; one far from the last is asked about."""
     require_past_date("date", form["date"], await get_today(ctx, customer_id))
@@ -285,12 +285,7 @@ async def metric_page(
     }
 
 
-@pages.post(
-    "/progress/sets/{metricsSetId}/metrics/{metricId}/delete",
-    access=coach(METRICS.EDIT),
-    form=ValueDate,
-    on=metric_page,
-)
+@pages.post("/progress/sets/{metricsSetId}/metrics/{metricId}/delete", access=coach(METRICS.EDIT), on=metric_page)
 async def delete_value(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate
 ) -> Redirect:
@@ -300,7 +295,7 @@ async def delete_value(
     return Redirect(path, "Value deleted. You can undo this in the history.")
 
 
-@pages.post("/progress/sets", access=coach(METRICS.EDIT), form=MetricsSetReference, on=progress_page)
+@pages.post("/progress/sets", access=coach(METRICS.EDIT), on=progress_page)
 async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetReference) -> Redirect:
     """Assign a metric set to a client."""
     assignment = await metrics.assign(ctx, customer_id, form["metricsSetId"])

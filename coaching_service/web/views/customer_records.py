@@ -101,12 +101,7 @@ class SessionRow(TypedDict):
     volume_load: float
 
 
-@pages.get(
-    "/progress/exercises/{exerciseId}",
-    access=coach(CUSTOMERS.VIEW),
-    query=PeriodQuery,
-    template="customer/lift.html",
-)
+@pages.get("/progress/exercises/{exerciseId}", access=coach(CUSTOMERS.VIEW), template="customer/lift.html")
 async def lift_page(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: PeriodQuery) -> dict[str, Any]:
     """A client's results in an exercise in the last weeks."""
     customer = await load_header(ctx, customer_id)
@@ -216,7 +211,7 @@ class _NamedMax(TypedDict):
     updatedAt: datetime
 
 
-@pages.get("/records", access=coach(CUSTOMERS.VIEW), query=_RecordsQuery, template="customer/records.html")
+@pages.get("/records", access=coach(CUSTOMERS.VIEW), template="customer/records.html")
 async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery) -> dict[str, Any]:
     """A client's personal records and training maximums; the query names the exercise to set the maximum of."""
     customer, records, maxes = await gather_reads(
@@ -296,7 +291,7 @@ async def _load_names(
     return names | {key: exercise["name"] for key, exercise in loaded.items()}
 
 
-@pages.post("/records", access=coach(CUSTOMERS.EDIT), form=_TrainingMaxForm, on=records_page)
+@pages.post("/records", access=coach(CUSTOMERS.EDIT), on=records_page)
 async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> Redirect:
     """Set or remove the training maximum of an exercise."""
     maxes = await training_maxes.list_training_maxes(ctx, customer_id)

@@ -103,7 +103,7 @@ def address_of(query: CustomerFilter) -> Callable[..., str]:
     return list_url(pages.prefix, query, sort="name")
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), query=CustomerFilter, template="customers/list.html")
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/list.html")
 async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
@@ -233,7 +233,7 @@ def _sees_assigned_only(ctx: Context) -> bool:
     return ctx.caller.customers_scope == "assigned"
 
 
-@pages.post("/new", access=coach(CUSTOMERS.CREATE), form=_NewCustomer, on=new_customer_page)
+@pages.post("/new", access=coach(CUSTOMERS.CREATE), on=new_customer_page)
 async def new_customer(ctx: Context, form: _NewCustomer) -> Redirect:
     """Add a client; send an invitation, assign a program and add a check-in if requested."""
     send_invitation = form["sendInvitation"]

@@ -75,7 +75,7 @@ def _to_input(form: _Exercise) -> Document:
     return {**details, "muscleGroups": muscles}
 
 
-@pages.get("", access=coach(EXERCISES.VIEW), query=_Search, template="library/exercises.html")
+@pages.get("", access=coach(EXERCISES.VIEW), template="library/exercises.html")
 async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The exercises available to the company."""
     page = await listing.list_exercises(
@@ -90,7 +90,7 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
     return _form_options()
 
 
-@pages.post("/new", access=coach(EXERCISES.CREATE), form=_Exercise, on=new_exercise_page)
+@pages.post("/new", access=coach(EXERCISES.CREATE), on=new_exercise_page)
 async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
     """Create an exercise of the company."""
     exercise = await exercises.create(ctx, cast("NewExercise", _to_input(form) | {"media": []}))
@@ -113,7 +113,7 @@ async def edit_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, A
     return {"exercise": exercise, "version": exercise["version"], **_form_options()}
 
 
-@pages.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), form=_ExerciseChange, on=edit_exercise_page)
+@pages.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), on=edit_exercise_page)
 async def update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> Redirect:
     """Change an exercise of the company; workouts that contain it show the change."""
     await exercises.update(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
@@ -157,7 +157,7 @@ async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
-@_exercise.post("/override", access=coach(EXERCISES.EDIT), form=ExerciseOverride, on=override_page)
+@_exercise.post("/override", access=coach(EXERCISES.EDIT), on=override_page)
 async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverride) -> Redirect:
     """Save the company's own texts of a shared exercise."""
     await customization.set_override(ctx, exercise_id, form)

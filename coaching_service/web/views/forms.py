@@ -108,7 +108,7 @@ async def forms_page(ctx: Context) -> dict[str, Any]:
     return {"forms": await forms.list_all(ctx), "rows": _to_rows(None), "types": list(_LABELS.items())}
 
 
-@pages.post("", access=coach(FORMS.CREATE), form=_NewForm, on=forms_page)
+@pages.post("", access=coach(FORMS.CREATE), on=forms_page)
 async def create_form(ctx: Context, form: _NewForm) -> Redirect:
     """Create a form."""
     created = await forms.create(ctx, {"name": form["name"], "questions": _to_questions(form["questions"])})
@@ -127,7 +127,7 @@ async def form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@pages.post("/{formId}", access=coach(FORMS.EDIT), form=_FormUpdate, on=form_page)
+@pages.post("/{formId}", access=coach(FORMS.EDIT), on=form_page)
 async def update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> Redirect:
     """Change a form; what is scheduled already keeps its questions."""
     questions = _to_questions(form["questions"])

@@ -66,7 +66,7 @@ class _UndoForm(ReturnTo):
     all: Annotated[bool, Default(False)]
 
 
-@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="history/list.html")
+@pages.get(_OF_CLIENT, access=coach(CUSTOMERS.VIEW), template="history/list.html")
 async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of a client, newest first."""
     customer, path = await load_header(ctx, customer_id), customer_path(customer_id, "/history")
@@ -74,7 +74,7 @@ async def customer_history_page(ctx: Context, customer_id: ObjectId, query: _His
     return {**variables, "customer": customer, "layout": "customer/layout.html"}
 
 
-@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), query=_HistoryQuery, template="history/list.html")
+@pages.get(_OF_COMPANY, access=coach(CUSTOMERS.VIEW), template="history/list.html")
 async def history_page(ctx: Context, query: _HistoryQuery) -> dict[str, Any]:
     """The changes of the company that the caller may see, newest first."""
     variables = await list_changes(ctx, COMPANY_PATH, query, via=query["via"])

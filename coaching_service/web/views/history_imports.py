@@ -42,7 +42,7 @@ class _Client(TypedDict):
     customerId: Annotated[ObjectId | None, Default(None)]
 
 
-@_import.get("", access=coach(CUSTOMERS.EDIT), query=_Client, template="imports/upload.html")
+@_import.get("", access=coach(CUSTOMERS.EDIT), template="imports/upload.html")
 async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
     """A form to upload the training history of a client, or of several."""
     return {"customer": await _find_client(ctx, query["customerId"])}
@@ -52,7 +52,6 @@ async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
     "",
     access=coach(CUSTOMERS.EDIT),
     form=MultipartBody("file", (CSV, XLSX), _Client, size_limit="import", file_required=True),
-    query=_Client,
     on=import_history_page,
 )
 async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _Client) -> Redirect:
@@ -78,7 +77,7 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
     }
 
 
-@_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), form=AnswersForm, on=history_import_page, has_table=True)
+@_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), on=history_import_page, has_table=True)
 async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
     job = await checked_files.begin(ctx, job_id, with_answers(await _get_job(ctx, job_id), form))
@@ -105,7 +104,7 @@ async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
     return import_forms.report(await _get_job(ctx, job_id))
 
 
-@_import.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), query=KeywordQuery, template="imports/exercises.html")
+@_import.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), template="imports/exercises.html")
 async def import_exercises_page(ctx: Context, job_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
     await access.require_access(ctx, job_id, writes=False)
@@ -155,7 +154,7 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     }
 
 
-@_own_import.post("/{importId}/run", access=customer(), form=AnswersForm, on=own_history_page, has_table=True)
+@_own_import.post("/{importId}/run", access=customer(), on=own_history_page, has_table=True)
 async def run_own_import(ctx: Context, import_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
     answers = with_answers(await own_import.get_with_work(ctx, import_id), form)
@@ -183,7 +182,7 @@ async def download_own_report(ctx: Context, import_id: ObjectId) -> Download:
     return import_forms.report(await own_import.get_with_work(ctx, import_id))
 
 
-@_own_import.get("/{importId}/exercises", access=customer(), query=KeywordQuery, template="imports/exercises.html")
+@_own_import.get("/{importId}/exercises", access=customer(), template="imports/exercises.html")
 async def own_import_exercises_page(ctx: Context, import_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
     await own_import.get(ctx, import_id)

@@ -35,13 +35,7 @@ class LiveQuery(TypedDict):
     after: Annotated[int | None, fields.Integer(validate=Range(0, _LAST)), Default(None)]
 
 
-@pages.get(
-    "/app/customers/{customerId}/messages/live",
-    access=coach(CUSTOMERS.VIEW),
-    query=LiveQuery,
-    template="",
-    request_class="held",
-)
+@pages.get("/app/customers/{customerId}/messages/live", access=coach(CUSTOMERS.VIEW), template="", request_class="held")
 async def follow_conversation(ctx: Context, customer_id: ObjectId, query: LiveQuery) -> web.StreamResponse:
     """Wait for the next message of a conversation; answers `{after, hasNews}`."""
     async with ctx.turn():
@@ -49,7 +43,7 @@ async def follow_conversation(ctx: Context, customer_id: ObjectId, query: LiveQu
     return await _follow(ctx, query, lambda client: client == customer_id)
 
 
-@pages.get("/app/inbox/live", access=coach(CUSTOMERS.VIEW), query=LiveQuery, template="", request_class="held")
+@pages.get("/app/inbox/live", access=coach(CUSTOMERS.VIEW), template="", request_class="held")
 async def follow_inbox(ctx: Context, query: LiveQuery) -> web.StreamResponse:
     """Wait for the next message of a client in the coach's scope; answers `{after, hasNews}`."""
     async with ctx.turn():
@@ -57,7 +51,7 @@ async def follow_inbox(ctx: Context, query: LiveQuery) -> web.StreamResponse:
     return await _follow(ctx, query, lambda client: in_scope is None or client in in_scope)
 
 
-@pages.get("/train/messages/live", access=customer(), query=LiveQuery, template="", request_class="held")
+@pages.get("/train/messages/live", access=customer(), template="", request_class="held")
 async def follow_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamResponse:
     """Wait for the next message of the client's conversation; answers `{after, hasNews}`."""
     return await _follow(ctx, query, lambda client: client == ctx.caller.id)

@@ -110,7 +110,7 @@ def _return_url(query: _Query) -> str:
     return list_url(query)
 
 
-@pages.get("", access=_EDIT, query=_Query, template="customers/schedules.html")
+@pages.get("", access=_EDIT, template="customers/schedules.html")
 async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | Redirect:
     """The selected clients, and the changes that their schedules can have."""
     ids = await _list_ids(ctx, query)

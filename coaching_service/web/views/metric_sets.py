@@ -49,7 +49,7 @@ async def metric_sets_page(ctx: Context) -> dict[str, Any]:
     return {"sets": await metric_sets.list_all(ctx), "units": _unit_options()}
 
 
-@pages.post("", access=coach(METRICS.CREATE), form=_NewMetricSet, on=metric_sets_page)
+@pages.post("", access=coach(METRICS.CREATE), on=metric_sets_page)
 async def create_metric_set(ctx: Context, form: _NewMetricSet) -> Redirect:
     """Create a set with its first metric."""
     metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
@@ -83,7 +83,7 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) ->
     return Redirect(_set_path(metrics_set_id), f"{form['name']} added.")
 
 
-@pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), form=_MetricName, on=metric_set_page)
+@pages.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), on=metric_set_page)
 async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricName) -> Redirect:
     """Rename a metric; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)

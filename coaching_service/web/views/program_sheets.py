@@ -49,7 +49,7 @@ async def sheet_page(ctx: Context) -> dict[str, Any]:
     return {"preview": None, "unit": ctx.caller.company.load_unit}
 
 
-@pages.get("/exercises", access=coach(PROGRAMS.CREATE), query=KeywordQuery, template="imports/exercises.html")
+@pages.get("/exercises", access=coach(PROGRAMS.CREATE), template="imports/exercises.html")
 async def sheet_exercises_page(ctx: Context, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the sheet may mean."""
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
@@ -76,7 +76,7 @@ async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -
     return Render({"preview": _present(read, table)}, "The preview is no longer here. Choose the file again.")
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=_ProgramForm, on=sheet_page, has_table=True)
+@pages.post("", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True)
 async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
     """Create the program of a preview."""
     options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}

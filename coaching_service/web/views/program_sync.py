@@ -71,7 +71,7 @@ def _describe(assignment: AssignmentSync) -> _ClientRow:
 _ORDER: Sequence[str] = (*SYNCABLE, "same", "done", "past")
 
 
-@pages.post("", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), form=_SyncForm, on=program_sync_page, idempotent=True)
+@pages.post("", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=program_sync_page, idempotent=True)
 async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _SyncForm) -> Redirect:
     """Bring the chosen clients up to date with a program."""
     for name, value in (("assignmentIds", form["assignmentIds"]), ("include", form["include"])):

@@ -82,7 +82,7 @@ class _Assignment(TypedDict):
     repeat: Annotated[bool, Default(False)]
 
 
-@pages.get("", access=coach(PROGRAMS.VIEW), query=_Search, template="library/programs.html")
+@pages.get("", access=coach(PROGRAMS.VIEW), template="library/programs.html")
 async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The programs, by name."""
     page = await programs.list_page(
@@ -100,7 +100,7 @@ async def create_program(ctx: Context, form: _NewProgram) -> Redirect:
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 
-@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), query=_ProgramQuery, template="library/program.html")
+@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), template="library/program.html")
 async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery) -> dict[str, Any]:
     """A program by week, and the clients it can be assigned to."""
     program, blocks, clients, template_names, running = await gather_reads(

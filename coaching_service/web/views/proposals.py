@@ -66,7 +66,7 @@ class ProposingGroup(TypedDict):
     proposals: list[dict[str, Any]]
 
 
-@pages.get("", access=session_only(), query=_ProposalsQuery, template="proposals/list.html")
+@pages.get("", access=session_only(), template="proposals/list.html")
 async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]:
     """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
     status = query["status"]

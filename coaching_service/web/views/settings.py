@@ -61,13 +61,7 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
     return {"client_count": active["totalDocs"] + archived["totalDocs"]}
 
 
-@pages.post(
-    "/delete-account",
-    access=owner_session(),
-    form=AccountErasure,
-    on=delete_account_page,
-    request_class="unlimited",
-)
+@pages.post("/delete-account", access=owner_session(), on=delete_account_page, request_class="unlimited")
 async def delete_account(ctx: Context, form: AccountErasure) -> Redirect:
     """Delete the company; its owner confirms with their password."""
     try:
@@ -83,7 +77,7 @@ async def my_account_page(ctx: Context) -> dict[str, Any]:
     return {"api_keys": await api_keys.count_own(ctx)}
 
 
-@pages.post("/my-account", access=session_only(), form=PasswordChange, on=my_account_page, request_class="unlimited")
+@pages.post("/my-account", access=session_only(), on=my_account_page, request_class="unlimited")
 async def change_password(ctx: Context, form: PasswordChange) -> Redirect:
     """Change the password, confirmed with the current one."""
     try:
@@ -121,14 +115,14 @@ async def load_unit_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.post("/load-unit/count", access=owner_session(), form=_UnitForm, on=load_unit_page)
+@pages.post("/load-unit/count", access=owner_session(), on=load_unit_page)
 async def count_loads(ctx: Context, form: _UnitForm) -> Redirect:
     """Count what would be converted."""
     await load_unit.begin(ctx, form["loadUnit"], dry_run=True)
     return Redirect(_LOAD_UNIT, "Counting has begun.")
 
 
-@pages.post("/load-unit", access=owner_session(), form=_UnitForm, on=load_unit_page)
+@pages.post("/load-unit", access=owner_session(), on=load_unit_page)
 async def convert_loads(ctx: Context, form: _UnitForm) -> Redirect:
     """Convert all loads."""
     await load_unit.begin(ctx, form["loadUnit"], dry_run=False)

@@ -50,7 +50,7 @@ class _SignUp(SignUp):
     timezone: Annotated[str | None, Timezone()]
 
 
-@pages.get("/sign-in", access=public(), query=_Next, template="sign_in/sign_in.html")
+@pages.get("/sign-in", access=public(), template="sign_in/sign_in.html")
 async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     """The sign-in page of coaches and clients; a signed-in user is redirected."""
     if ctx.principal is not None:
@@ -61,15 +61,7 @@ async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     return {"next": next_path, "registration": ctx.services.registration, "is_for_client": is_for_client, **look}
 
 
-@pages.post(
-    "/sign-in",
-    access=public(),
-    query=_Next,
-    form=Credentials,
-    on=sign_in_page,
-    request_class="unlimited",
-    with_request=True,
-)
+@pages.post("/sign-in", access=public(), on=sign_in_page, request_class="unlimited", with_request=True)
 async def sign_in(ctx: Context, query: _Next, form: Credentials, request: web.Request) -> Redirect:
     """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
     session = await web_sessions.sign_in(
@@ -86,7 +78,7 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     return {"registration": ctx.services.registration}
 
 
-@pages.post("/sign-up", access=public(), form=_SignUp, on=sign_up_page, request_class="unlimited")
+@pages.post("/sign-up", access=public(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     """Create a company and sign its owner in."""
     session = await web_sessions.sign_up(
@@ -95,13 +87,13 @@ async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
 
 
-@pages.get("/confirm-email", access=public(), query=TokenQuery, template="sign_in/confirm_email.html")
+@pages.get("/confirm-email", access=public(), template="sign_in/confirm_email.html")
 async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     """The page to confirm an e-mail address, linked from the e-mail."""
     return {"token": query["token"]}
 
 
-@pages.post("/confirm-email", access=public(), form=EmailConfirmation, on=confirm_email_page)
+@pages.post("/confirm-email", access=public(), on=confirm_email_page)
 async def confirm_email(ctx: Context, form: EmailConfirmation) -> Redirect:
     """Confirm the e-mail address; what the company has held is sent."""
     await sessions.confirm_email(ctx, form["token"])
@@ -132,9 +124,7 @@ async def forgotten_password_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-@pages.post(
-    "/forgotten-password", access=public(), form=ForgottenPassword, on=forgotten_password_page, with_request=True
-)
+@pages.post("/forgotten-password", access=public(), on=forgotten_password_page, with_request=True)
 async def request_password_reset(ctx: Context, form: ForgottenPassword, request: web.Request) -> Redirect:
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
     await passwords.request_password_reset(ctx, form["email"], device_tokens_of(ctx.services, request))
@@ -174,7 +164,7 @@ def describe_api_keys(new_password: NewPassword) -> str:
     return " Your API key still works." if number == 1 else f" Your {number} API keys still work."
 
 
-@pages.get("/first-access", access=public(), query=TokenQuery, template="")
+@pages.get("/first-access", access=public(), template="")
 async def old_first_access_page(_: Context, query: TokenQuery) -> Redirect:
     """Redirect from the address in older invitations."""
     return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))

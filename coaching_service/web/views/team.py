@@ -50,7 +50,7 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
     return {"employee": None, "default_permissions": _DEFAULT_PERMISSIONS, **_PERMISSION_GRID}
 
 
-@pages.post("/new", access=owner_session(), form=NewEmployee, on=new_employee_page)
+@pages.post("/new", access=owner_session(), on=new_employee_page)
 async def create_employee(ctx: Context, form: NewEmployee) -> Redirect:
     """Add an employee, who receives an e-mail to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])

@@ -31,7 +31,7 @@ class _NewTemplate(TemplateDetails, ItemsText):
     """A template, and its items as text."""
 
 
-@pages.get("", access=coach(PROGRAMS.VIEW), query=Search, template="library/templates.html")
+@pages.get("", access=coach(PROGRAMS.VIEW), template="library/templates.html")
 async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
     """The templates, by name."""
     page = await templates.list_page(ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"])
@@ -46,7 +46,7 @@ async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
     }
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=_NewTemplate, on=templates_page)
+@pages.post("", access=coach(PROGRAMS.CREATE), on=templates_page)
 async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
     """Create a template, with the items of a text if there is one."""
     template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})

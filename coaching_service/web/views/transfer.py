@@ -138,7 +138,7 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
     }
 
 
-@pages.post("/{jobId}/run", access=owner_session(), form=AnswersForm, on=import_page, has_table=True)
+@pages.post("/{jobId}/run", access=owner_session(), on=import_page, has_table=True)
 async def run_checked_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a list of clients that was checked, with the answers of the form."""
     answers = with_answers(await background_jobs.get_with_work(ctx, job_id), form)

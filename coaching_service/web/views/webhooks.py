@@ -87,7 +87,7 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     }
 
 
-@pages.post("/{webhookId}", access=owner(), form=_WebhookForm, on=webhook_page)
+@pages.post("/{webhookId}", access=owner(), on=webhook_page)
 async def update_webhook(ctx: Context, webhook_id: ObjectId, form: _WebhookForm) -> Redirect:
     """Change a webhook."""
     await webhooks.update(ctx, webhook_id, {**form})

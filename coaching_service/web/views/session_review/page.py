@@ -142,7 +142,7 @@ def _times_of(block: Block) -> list[datetime]:
     return [max(completed)] if completed else []
 
 
-@pages.post("/comments", access=coach(CUSTOMERS.EDIT), form=CommentForm, on=session_review_page)
+@pages.post("/comments", access=coach(CUSTOMERS.EDIT), on=session_review_page)
 async def answer_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: CommentForm) -> Redirect:
     """Send a comment on the session to the client, whose comments on it count as read."""
     about: MessageSubjectInput = {"wblockId": block_id, "witemId": form["item"]}

@@ -32,7 +32,7 @@ class _CalendarQuery(MonthQuery):
     week: Annotated[str | None, Date()]
 
 
-@pages.get("/calendar", access=customer(), query=_CalendarQuery, template="train/calendar.html")
+@pages.get("/calendar", access=customer(), template="train/calendar.html")
 async def calendar_page(ctx: Context, query: _CalendarQuery) -> dict[str, Any]:
     """The days of a week or month with their workouts."""
     today = ctx.caller.today()
@@ -88,7 +88,7 @@ async def _load_month(ctx: Context, month: str, today: date) -> dict[str, Any]:
     }
 
 
-@pages.get("/history", access=customer(), query=MonthQuery, template="train/history.html")
+@pages.get("/history", access=customer(), template="train/history.html")
 async def history_page(ctx: Context, query: MonthQuery) -> dict[str, Any]:
     """The workouts done in a month, the latest one that has any if none is named."""
     return {
@@ -99,7 +99,7 @@ async def history_page(ctx: Context, query: MonthQuery) -> dict[str, Any]:
     }
 
 
-@pages.get("/plan", access=customer(), query=PageQuery, template="train/plan.html")
+@pages.get("/plan", access=customer(), template="train/plan.html")
 async def plan_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The versions of the nutrition plan, the latest first."""
     page = await nutrition_plans.list_plans(ctx, ctx.caller.id, page=query["page"], size=_PLANS_PER_PAGE)

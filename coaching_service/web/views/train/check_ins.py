@@ -38,7 +38,7 @@ class _FormQuery(TypedDict):
     edit: Annotated[bool, Default(False)]
 
 
-@pages.get(_FORM, access=customer(), query=_FormQuery, template="train/form.html")
+@pages.get(_FORM, access=customer(), template="train/form.html")
 async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: _FormQuery) -> dict[str, Any]:
     """The questions of a form, or the answers if there are any."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
@@ -93,7 +93,7 @@ async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
     return Redirect(_back_path(block), f"{item['form']['name']} sent. Your coach will see your answers.")
 
 
-@pages.get("/form-responses", access=customer(), query=PageQuery, template="train/form_responses.html")
+@pages.get("/form-responses", access=customer(), template="train/form_responses.html")
 async def form_responses_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The answers to forms, the latest first."""
     responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)

@@ -85,7 +85,7 @@ class Session(TypedDict):
     sets: list[DoneSet]
 
 
-@pages.get("", access=customer(), query=_ExerciseQuery, template="train/exercise.html")
+@pages.get("", access=customer(), template="train/exercise.html")
 async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _ExerciseQuery) -> dict[str, Any]:
     """An exercise with the client's records, progress and workouts."""
     client_id, today = ctx.caller.id, ctx.caller.today()

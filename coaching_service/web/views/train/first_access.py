@@ -26,7 +26,7 @@ class _FirstAccessForm(FirstAccess):
     timezone: Annotated[str | None, fields.String()]  # the browser's, which is ignored if it is unknown here
 
 
-@pages.get("/first-access", access=public(), query=TokenQuery, template="train/first_access.html")
+@pages.get("/first-access", access=public(), template="train/first_access.html")
 async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] | Redirect:
     """The page where an invited client chooses a password; a used link opens the application if it can."""
     is_valid = await customer_access.is_token_valid(ctx, query["token"])
@@ -35,14 +35,7 @@ async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] |
     return {"token": query["token"], "is_valid": is_valid}
 
 
-@pages.post(
-    "/first-access",
-    access=public(),
-    form=_FirstAccessForm,
-    on=first_access_page,
-    request_class="unlimited",
-    with_request=True,
-)
+@pages.post("/first-access", access=public(), on=first_access_page, request_class="unlimited", with_request=True)
 async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Request) -> Redirect:
     """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
     client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
@@ -52,13 +45,13 @@ async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Reques
     return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
 
 
-@pages.get("/no-invitations", access=public(), query=DeclineLink, template="sign_in/no_invitations.html")
+@pages.get("/no-invitations", access=public(), template="sign_in/no_invitations.html")
 async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
     """The page to decline further invitations, with the name of the company."""
     return {"token": query["token"], "company": await declining.find_company_name(ctx.services, query["token"])}
 
 
-@pages.post("/no-invitations", access=public(), form=DeclineLink, on=decline_page)
+@pages.post("/no-invitations", access=public(), on=decline_page)
 async def decline(ctx: Context, form: DeclineLink) -> Redirect:
     """Stop further invitations of the company to this e-mail address."""
     await declining.decline(ctx, form["token"])

@@ -20,7 +20,7 @@ from coaching_service.web.views.customer_messages import MESSAGE_FORM, FileQuery
 pages = Pages("/train/messages")
 
 
-@pages.get("", access=customer(), query=PartQuery, template="train/messages.html")
+@pages.get("", access=customer(), template="train/messages.html")
 async def messages_page(ctx: Context, query: PartQuery) -> dict[str, Any]:
     """The messages by day, the newest last, with a form to write; opening the newest marks all as read."""
     shown = await load_messages(ctx, ctx.caller.id, pages.prefix, query)
@@ -37,7 +37,7 @@ async def send_own_message(ctx: Context, form: MessageText, file: StoredFile | N
     return Redirect(pages.prefix)
 
 
-@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), query=FileQuery, template="")
+@pages.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), template="")
 async def message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery) -> Download:
     """One file of a message, for the client who is signed in; browsers do not keep it."""
     return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")

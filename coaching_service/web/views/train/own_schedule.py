@@ -59,7 +59,7 @@ class _NewWorkoutForm(_Details, Confirmation):
     text: Annotated[str, Text(max_length=_TEXT_LENGTH, allow_blank=True), Default("")]
 
 
-@pages.post(f"{WORKOUT}/move", access=customer(), form=WorkoutDate, on=workout_page, idempotent=True)
+@pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
 async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> Redirect:
     """Move a workout to another day."""
     block = await service.move(ctx, wblock_id, form["date"])
@@ -67,14 +67,14 @@ async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate)
     return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
 
 
-@pages.get("/add-workout", access=customer(), query=_DayQuery, template="train/add_workout.html")
+@pages.get("/add-workout", access=customer(), template="train/add_workout.html")
 async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
     """A workout that the client adds."""
     rights = await service.get_rights(ctx)
     return {"may_add": rights["clientsMayAdd"], "day": query["date"] or str(ctx.caller.today())}
 
 
-@pages.post("/add-workout", access=customer(), form=_NewWorkoutForm, on=add_workout_page)
+@pages.post("/add-workout", access=customer(), on=add_workout_page)
 async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
     """Add a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
@@ -109,7 +109,7 @@ async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWo
     return Redirect(workout_path(own_workout_id), f"{block['name']} saved.")
 
 
-@pages.post(f"{_OWN}/text", access=customer(), form=_ItemsForm, on=change_workout_page)
+@pages.post(f"{_OWN}/text", access=customer(), on=change_workout_page)
 async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> Redirect:
     """Add exercises to a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
@@ -161,7 +161,7 @@ async def own_availability_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@_absences.post("", access=customer(), form=AbsenceForm, on=own_availability_page)
+@_absences.post("", access=customer(), on=own_availability_page)
 async def add_own_absence(ctx: Context, form: AbsenceForm) -> Redirect:
     """Say that the client is away, ill, injured or trains with limits."""
     period = await availability.create(ctx, ctx.caller.id, to_period(form))

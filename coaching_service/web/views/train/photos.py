@@ -85,7 +85,7 @@ def describe_photos(record: ProgressPhoto, weights: Weights | None = None) -> Ph
     }
 
 
-@pages.get("", access=customer(), query=_PhotosQuery, template="train/photos.html")
+@pages.get("", access=customer(), template="train/photos.html")
 async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
     """The photos by date, two of them side by side, and the form to add one."""
     page, newest, weights = await gather_reads(
@@ -157,7 +157,7 @@ async def add_own_photos(ctx: Context, form: PhotosForm, files: ReceivedFiles) -
     return Redirect(f"{pages.prefix}?date={day}" if missing_sides(record) else pages.prefix, notice)
 
 
-@pages.get("/{photoId}/picture", access=customer(), query=_PictureQuery, template="")
+@pages.get("/{photoId}/picture", access=customer(), template="")
 async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Download:
     """One picture, for the client who is signed in; browsers do not keep it."""
     is_small = query["size"] == "small"

@@ -65,7 +65,7 @@ class LiftCard(TypedDict):
     trend: Markup | None
 
 
-@_progress.get("", access=customer(), query=PageQuery, template="train/progress.html")
+@_progress.get("", access=customer(), template="train/progress.html")
 async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The client's exercises, the one done latest first; the latest measurements and photos on the first page."""
     client_id, today = ctx.caller.id, ctx.caller.today()
@@ -130,7 +130,7 @@ class _Values(Confirmation):
     values: Annotated[list[_Value], ListOf(fields.Nested(input_of(_Value)), maximum=_MAX_VALUES), Default(list)]
 
 
-@_measurements.get("", access=customer(), query=_DateQuery, template="train/measurements.html")
+@_measurements.get("", access=customer(), template="train/measurements.html")
 async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
     """The latest value of each metric, and the form to enter values for today or another date."""
     today = ctx.caller.today()
@@ -142,7 +142,7 @@ async def measurements_page(ctx: Context, query: _DateQuery) -> dict[str, Any]:
     }
 
 
-@_measurements.post("", access=customer(), form=_Values, on=measurements_page)
+@_measurements.post("", access=customer(), on=measurements_page)
 async def record_own_values(ctx: Context, form: _Values) -> Redirect:
     """Record the values that were entered; a metric without one keeps what it has."""
     require_past_date("date", form["date"], ctx.caller.today())
@@ -182,7 +182,7 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
     }
 
 
-@_measurements.post("/{metricsSetId}/{metricId}/delete", access=customer(), form=ValueDate, on=measurement_page)
+@_measurements.post("/{metricsSetId}/{metricId}/delete", access=customer(), on=measurement_page)
 async def delete_own_value(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate) -> Redirect:
     """Delete the value of a metric on a date."""
     await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, form["date"])

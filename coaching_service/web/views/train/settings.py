@@ -126,7 +126,7 @@ async def own_password_page(_: Context) -> dict[str, Any]:
     return {}
 
 
-@pages.post("/password", access=customer(), form=PasswordChange, on=own_password_page, request_class="unlimited")
+@pages.post("/password", access=customer(), on=own_password_page, request_class="unlimited")
 async def change_own_password(ctx: Context, form: PasswordChange) -> Redirect:
     """Change the password, confirmed with the current one; every other session ends."""
     try:
