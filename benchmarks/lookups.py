@@ -18,7 +18,9 @@ from benchmarks.drivers import Driver
 from benchmarks.stored_documents import Document
 
 T = TypeVar("T")
-_EXERCISE = {"name": 1, "defaultInstructions": 1, "loadType": 1}
+# As the service, `loadType` only of exercises whose loads are assistance.
+_LOAD_TYPE = {"$cond": [{"$eq": ["$loadType", "assistance"]}, "$loadType", "$$REMOVE"]}
+_EXERCISE = {"name": 1, "defaultInstructions": 1, "loadType": _LOAD_TYPE}
 _OPTIONS = orjson.OPT_NAIVE_UTC | orjson.OPT_UTC_Z
 
 

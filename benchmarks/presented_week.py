@@ -10,7 +10,10 @@ from collections import Counter
 from typing import Any
 
 Document = dict[str, Any]
-_NULL_IN_BLOCKS = ("externalId", "assignmentId", "checkInId", "feeling", "plannedDate")
+_NULL_IN_BLOCKS = (
+    *("externalId", "assignmentId", "checkInId", "feeling", "plannedDate"),
+    *("startTime", "programBlockId", "programBlockVersion", "createdBy", "source"),
+)
 _NULL_IN_ITEMS = ("pain", "skipped", "swappedFor")
 _HIDDEN_IN_ITEMS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm", "clientTexts")
 

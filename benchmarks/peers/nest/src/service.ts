@@ -13,6 +13,9 @@ import { presentWeek } from "./week.js";
 const LOOKUP_KEY = Buffer.from(process.env.LOOKUP_KEY ?? "", "hex");
 const HIDDEN = PRIVATE.map((name) => `-${name}`).join(" ");
 const BLOCK_HIDES = "-companyId -position -done";
+// `loadType` only of exercises whose loads are assistance.
+const LOAD_TYPE = { $cond: [{ $eq: ["$loadType", "assistance"] }, "$loadType", "$$REMOVE"] };
+const NAME = { name: 1, defaultInstructions: 1, loadType: LOAD_TYPE };
 const BLOCK_ORDER = { date: 1, position: 1, _id: 1 } as const;
 const DAY = 86_400_000;
 const COUNTER_SLOTS = 8;
@@ -217,7 +220,7 @@ export class CoachingService {
 
   private findExercises(companyId: Types.ObjectId, ids: Types.ObjectId[]): Promise<Record_[]> {
     const where = { companyId: { $in: [null, companyId] }, _id: { $in: ids } };
-    return exercises.find(where).select("name defaultInstructions loadType").hint("_id_").lean<Record_[]>().exec();
+    return exercises.find(where).select(NAME).hint("_id_").lean<Record_[]>().exec();
   }
 
   private async withExercises(companyId: Types.ObjectId, found: Block[]): Promise<Block[]> {

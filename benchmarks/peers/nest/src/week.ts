@@ -1,17 +1,18 @@
 // A calendar week with the fields that the service derives; see benchmarks/presented_week.py. The blocks are changed in place.
 import type { Record_ } from "./models.js";
 
+const NULL_IN_BLOCKS = [
+  "externalId", "assignmentId", "checkInId", "feeling", "plannedDate",
+  "startTime", "programBlockId", "programBlockVersion", "createdBy", "source",
+];
+
 // Adds the derived fields to stored blocks of one client, which are sorted by date.
 export function presentWeek(blocks: Record_[], loadUnit: string): Record_[] {
   const blocksOfDay = new Map<string, number>();
   for (const block of blocks) {
     const order = blocksOfDay.get(block.date) ?? 0;
     blocksOfDay.set(block.date, order + 1);
-    block.externalId ??= null;
-    block.assignmentId ??= null;
-    block.checkInId ??= null;
-    block.feeling ??= null;
-    block.plannedDate ??= null;
+    for (const name of NULL_IN_BLOCKS) block[name] ??= null;
     block.metadata = Object.fromEntries((block.metadata ?? []).map((entry: Record_) => [entry.key, entry.value]));
     block.order = order;
     block.isCompleted = block.items.length > 0 && block.items.every((item: Record_) => item.isCompleted);
