@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 import uvloop
@@ -23,6 +23,7 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
 T = TypeVar("T")
+P = ParamSpec("P")
 console = Console(stderr=True)
 
 
@@ -69,18 +70,22 @@ def with_services(
 
 def on_database(
     *, creates: bool = False, prepares: bool = True
-) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
+) -> Callable[[Callable[Concatenate[Services, P], Awaitable[None]]], Callable[..., None]]:
     """Return the decorator of a command that runs as a whole on the database of its settings, as `with_services` does.
 
     The command takes the services, and gets the option --data.
     """
 
-    def decorate(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    def decorate(
+        command: Callable[Concatenate[Services, P], Awaitable[None]],
+    ) -> Callable[..., None]:
         @data_option
         @wraps(command)
-        def run(data: Path | None, **given: Any) -> None:
+        def run(data: Path | None, *arguments: P.args, **given: P.kwargs) -> None:
             settings = settings_with(data)
-            with_services(settings, lambda services: command(services, **given), creates=creates, prepares=prepares)
+            with_services(
+                settings, lambda services: command(services, *arguments, **given), creates=creates, prepares=prepares
+            )
 
         return run
 

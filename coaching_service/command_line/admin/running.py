@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import click
 
@@ -21,6 +21,7 @@ from coaching_service.core.http.responses import to_json
 from coaching_service.lifecycle.administration.service import Operator
 
 T = TypeVar("T")
+P = ParamSpec("P")
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 
 json_option = click.option(
@@ -63,14 +64,16 @@ def run_as_operator(data: Path | None, work: Callable[[Operator], Awaitable[T]])
     return with_services(settings_with(data), run)
 
 
-def as_operator(command: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+def as_operator(
+    command: Callable[Concatenate[Operator, P], Awaitable[None]],
+) -> Callable[..., None]:
     """Return a command that runs as a whole as the operator: it takes the operator, and gets --json and --data."""
 
     @json_option
     @data_option
     @wraps(command)
-    def run(data: Path | None, **given: Any) -> None:
-        run_as_operator(data, lambda operator: command(operator, **given))
+    def run(data: Path | None, *arguments: P.args, **given: P.kwargs) -> None:
+        run_as_operator(data, lambda operator: command(operator, *arguments, **given))
 
     return run
 
