@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import TypedDict, cast
+
+from motor.motor_asyncio import AsyncIOMotorClientSession
 
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Document, Documents
+from coaching_service.core.database.documents import Document, Documents, PipelineStage
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.errors import StorageQuotaExceeded
@@ -91,9 +93,16 @@ async def read_usage(services: Services, company_ids: Sequence[ObjectId]) -> dic
 
 # --- the check -------------------------------------------------------------------------------------------------------
 
-_SUMS: dict[str, Any] = {"files": {"$sum": "$files"}, "bytes": {"$sum": "$bytes"}}
+
+class _Difference(FileTotals):
+    """How much the totals of a company are too high."""
+
+    _id: ObjectId
+
+
+_SUMS: PipelineStage = {"files": {"$sum": "$files"}, "bytes": {"$sum": "$bytes"}}
 # What is stored, less what there is: the totals and, negative, the attached files.
-_FILES: list[dict[str, Any]] = [
+_FILES: list[PipelineStage] = [
     {"$match": {"pending": {"$ne": True}, "companyId": {"$type": "objectId"}}},
     {"$group": {"_id": "$companyId", "files": {"$sum": -1}, "bytes": {"$sum": {"$multiply": ["$length", -1]}}}},
 ]
@@ -116,10 +125,12 @@ async def correct_totals(services: Services) -> None:
         await in_transaction(Context(services), correct)
 
 
-async def _find_difference(services: Services, session: Any, company_id: ObjectId) -> tuple[int, int]:
+async def _find_difference(
+    services: Services, session: AsyncIOMotorClientSession | None, company_id: ObjectId
+) -> tuple[int, int]:
     """Return how many files and bytes the totals of a company are too high."""
     files = size = 0
-    within: dict[str, Any] = {"$match": {"companyId": company_id}}
+    within: PipelineStage = {"$match": {"companyId": company_id}}
     for collection, stages in (
         (COLLECTION, [within, {"$group": {"_id": None, **_SUMS}}]),
         ("fs.files", [within, *_FILES]),
@@ -129,15 +140,15 @@ async def _find_difference(services: Services, session: Any, company_id: ObjectI
     return files, size
 
 
-async def _find_differences(services: Services, session: Any) -> list[Any]:
-    stages: list[Any] = [
+async def _find_differences(services: Services, session: AsyncIOMotorClientSession) -> list[_Difference]:
+    stages: list[PipelineStage] = [
         {"$group": {"_id": "$companyId", **_SUMS}},
         {"$unionWith": {"coll": "fs.files", "pipeline": _FILES}},
         {"$group": {"_id": "$_id", **_SUMS}},
         {"$match": {"$or": [{"files": {"$ne": 0}}, {"bytes": {"$ne": 0}}]}},
     ]
     cursor = services.collection(COLLECTION).aggregate(stages, session=session, allowDiskUse=True)
-    return list(await cursor.to_list(None))
+    return cast("list[_Difference]", await cursor.to_list(None))
 
 
 CHECKS = (

@@ -13,7 +13,7 @@ from pymongo import UpdateOne
 from pymongo.errors import DuplicateKeyError
 
 from coaching_service.core.auth.secrets import Vault
-from coaching_service.core.database.collections import now
+from coaching_service.core.database.collections import Filter, now
 from coaching_service.core.database.context import Database
 from coaching_service.core.database.migrations.steps import Release, drop_indexes, set_missing
 from coaching_service.core.ids import ObjectId, stable_id
@@ -21,7 +21,7 @@ from coaching_service.core.ids import ObjectId, stable_id
 release = Release("0.2")
 
 
-async def _compute_figures(db: Database, lacking: dict[str, Any]) -> None:
+async def _compute_figures(db: Database, lacking: Filter) -> None:
     """Let the background job renew the figures of the clients that lack some."""
     long_ago = datetime(1970, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
     where = {**lacking, "figuresUntil": {"$ne": long_ago}}
