@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
@@ -56,7 +57,7 @@ from coaching_service.training.workouts.blocks.events import (
     ScheduleChanged,
     ScheduleShifted,
 )
-from coaching_service.training.workouts.blocks.subscribers import follow_restored_workouts
+from coaching_service.training.workouts.blocks.subscribers import follow_restored_workouts, follow_written_workouts
 
 
 def assemble() -> EventBus:
@@ -103,6 +104,7 @@ def assemble() -> EventBus:
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
     )
+    events.subscribe(DocumentsWritten, follow_written_workouts)
     events.subscribe(RestorationPlanned, waiting_messages.require_unread, assignments.require_single_copies)
     events.subscribe(
         DocumentsRestored,

@@ -69,6 +69,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
             "CustomersCreated",
             "CustomersDeleted",
             "DocumentsRestored",
+            "DocumentsWritten",
             "EmailConfirmed",
             "FigureSettingsChanged",
             "GroupsChanged",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.training import (
     Json,
@@ -174,6 +175,72 @@ async def test_clearing_one_item_removes_the_completed_workout_from_the_feed(coa
     for item in block["items"]:
         (await log(coach, block, item, isCompleted=False)).ok()
     assert await feed_types(coach, ana) == []
+
+
+async def completions(coach: CoachClient, customer: Json, block: Json) -> tuple[int, int]:
+    """How many events say that a workout is completed, and how many entries of the feed."""
+    where = {"companyId": coach.ctx.company_id, "customerId": ObjectId(customer["_id"])}
+    events = [event for each in await coach.ctx.db["changes"].find(where).to_list(None) for event in each["events"]]
+    ids = [event["data"]["wblockId"] for event in events if event["type"] == "workout.completed"]
+    entries = [each for each in await feed(coach, customer) if each["type"] == "workout_completed"]
+    about = [each["data"]["wblockId"] for each in entries]
+    return ids.count(ObjectId(block["_id"])), about.count(block["_id"])
+
+
+async def test_workout_is_completed_once_by_whatever_closes_its_last_open_item(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    other = await block_with(coach, ana, task(), date=TUESDAY)
+    block = await block_with(coach, ana, task(), task())
+    done, last = block["items"]
+    (await log(coach, block, done)).ok()
+    assert await completions(coach, ana, block) == (0, 0)
+
+    deleted = await coach.delete(f"{path_of(block)}/witems/{last['_id']}")
+    assert await completions(coach, ana, block) == (1, 1)
+    (await log(coach, block, done, comment="Again")).ok()
+    assert await completions(coach, ana, block) == (1, 1), "it was completed before"
+    (await log(coach, block, done)).ok()
+    (await coach.undo(deleted)).refused(409)
+
+    (await move(coach, other["items"][0], other, block, 0)).ok()
+    assert await completions(coach, ana, block) == (1, 0), "an open item was moved in"
+    (await move(coach, other["items"][0], block, other, 0)).ok()
+    assert (await completions(coach, ana, block), await completions(coach, ana, other)) == ((2, 1), (0, 0))
+
+    (await log(coach, other, other["items"][0])).ok()
+    (await move(coach, other["items"][0], other, block, 0)).ok()
+    assert (await completions(coach, ana, block), await completions(coach, ana, other)) == ((2, 1), (1, 0))
+
+    withdrawn = await log(coach, block, done, isCompleted=False)
+    assert await completions(coach, ana, block) == (2, 0)
+    (await coach.undo(withdrawn)).ok()
+    assert await completions(coach, ana, block) == (3, 1)
+    completed_at = next(each["date"] for each in await feed(coach, ana) if each["type"] == "workout_completed")
+
+    added = await coach.post(f"{path_of(block)}/witems", task())
+    assert await completions(coach, ana, block) == (3, 0)
+    (await coach.undo(added)).ok()
+    assert await completions(coach, ana, block) == (4, 1)
+    assert completed_at == next(each["date"] for each in await feed(coach, ana) if each["type"] == "workout_completed")
+
+    removed = await coach.delete(path_of(block))
+    assert await completions(coach, ana, block) == (4, 0)
+    assert await feed_types(coach, ana) == [], "the logs of what is gone are gone too"
+    (await coach.undo(removed)).ok()
+    assert await completions(coach, ana, block) == (5, 1)
+    assert await feed_types(coach, ana) == ["item_logged", "item_logged", "workout_completed"]
+
+
+async def test_completion_is_taken_back_with_the_last_done_item(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    block = await block_with(coach, ana, task())
+    [done] = block["items"]
+    (await log(coach, block, done)).ok()
+    added = await add(coach, block, task())
+    (await coach.delete(f"{path_of(block)}/witems/{done['_id']}")).ok(204)
+    assert (await completions(coach, ana, block), await feed_types(coach, ana)) == ((1, 0), [])
+    (await log(coach, block, added)).ok()
+    assert await completions(coach, ana, block) == (2, 1)
 
 
 async def test_last_activity_is_that_of_the_client_not_of_a_coach(coach: CoachClient) -> None:

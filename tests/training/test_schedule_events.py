@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.events import EventBus
@@ -60,6 +61,7 @@ async def recorder(coach: CoachClient) -> Recorder:
     bus = EventBus()
     bus.subscribe(ScheduleChanged, record)
     bus.subscribe(CompletedWorkChanged, ignore)
+    bus.subscribe(DocumentsWritten, ignore)
     bus.subscribe(RecordedItemsRescheduled, ignore)
     ctx = replace(coach.ctx, services=replace(coach.ctx.services, events=bus))
     customer = await coach.create_customer()

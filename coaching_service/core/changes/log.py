@@ -29,7 +29,7 @@ from coaching_service.core.database.recording import (
     LoggedEvent,
     encoded_size,
 )
-from coaching_service.core.events import EventType, EventValue
+from coaching_service.core.events import DomainEvent, EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
 UNDO_PERIOD = timedelta(days=30)
@@ -42,6 +42,13 @@ _ACTOR_TYPES: dict[Interface, ActorType] = {
     "system": "system",
 }
 _COACH_INTERFACES: dict[Via, Interface] = {"session": "session", "apiKey": "apiKey", "mcp": "assistant"}
+
+
+@dataclass(frozen=True)
+class DocumentsWritten(DomainEvent):
+    """A transaction ends: these documents were created, changed or deleted, each from its first to its last write."""
+
+    documents: Sequence[DocumentChange]
 
 
 @dataclass
@@ -63,6 +70,7 @@ class StoredChangeLog:
             ctx = ctx.acting_as(recorder.author)
         if ctx.author is not None:
             ctx = replace(ctx, principal=ctx.author)
+        await ctx.publish(DocumentsWritten(list(recorder.documents.values())))
         groups = _group_by_client(recorder)
         is_batch = ctx.batch_id is not None or len(groups) > 1
         changes: list[NewChangeDocument] = []

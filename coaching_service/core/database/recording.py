@@ -307,7 +307,8 @@ class ChangeRecorder:
     ) -> None:
         """Record that `element` was appended to the list at `path`.
 
-        `known` has fields of the document afterwards, and of the elements of the list at least the identifiers.
+        `known` has fields of the document afterwards, and of the elements of the list at least the identifiers: the
+        change knows the others as they are there.
         """
         if (history := collection.history) is None:
             return
@@ -318,6 +319,7 @@ class ChangeRecorder:
             before, after = change.values[path]
             change.values[path] = (before, [*after, element])
         else:
+            change.known.setdefault(path, known[path][:-1])
             order = [each["_id"] for each in known[path][:-1]]
             change.added.setdefault(path, (order, []))[1].append(element)
 

@@ -67,8 +67,21 @@ async def record_first_event(
     _record(ctx, activity_type, customer_id, FeedEntry(source_id, data, is_first=True))
 
 
+async def record_restored_event(
+    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
+) -> None:
+    """Report an event whose entry an undo shows again, in the caller's transaction."""
+    _record(ctx, activity_type, customer_id, FeedEntry(source_id, data), in_feed=False)
+
+
 def _record(
-    ctx: Context, activity_type: ActivityType, customer_id: ObjectId, entry: FeedEntry, **more: EventValue
+    ctx: Context,
+    activity_type: ActivityType,
+    customer_id: ObjectId,
+    entry: FeedEntry,
+    *,
+    in_feed: bool = True,
+    **more: EventValue,
 ) -> None:
     event_type, data = EVENT_TYPE_OF[activity_type], entry.data
     names = names_of(data_of(event_type))
@@ -80,7 +93,8 @@ def _record(
     if activity_type in ("form_submitted", "metric_recorded") and "witemId" in data:
         item_data = {name: value for name, value in event_data.items() if name != "responseId"}
         ctx.changes.events.append(LoggedEvent("item.logged", customer_id, item_data, document_id))
-    ctx.changes.events.append(LoggedEvent(event_type, customer_id, event_data, document_id, entry))
+    feed = entry if in_feed else None
+    ctx.changes.events.append(LoggedEvent(event_type, customer_id, event_data, document_id, feed))
 
 
 async def correct_event(

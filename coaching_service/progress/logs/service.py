@@ -31,7 +31,6 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workout_text.writing import name_of
 from coaching_service.training.workouts.blocks import logs as block_logs
-from coaching_service.training.workouts.blocks import presentation
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
@@ -120,8 +119,6 @@ async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, ite
     await _update_item_activity(ctx, customer_id, block, item, previous)
     if item["pain"] and item["pain"] != previous.get("pain"):
         await notes.create_health_note(ctx, customer_id, item["pain"])
-    if presentation.is_completed(block) or not item["isCompleted"]:
-        await _update_block_activity(ctx, customer_id, block)
     await ctx.publish(ItemLogged(customer_id))
     return item
 
@@ -223,16 +220,6 @@ async def _update_item_activity(
         await record(ctx, activity_type, customer_id, item_id, **data)
     elif previous["isCompleted"]:
         await activity.delete_events(ctx, customer_id, item_id, activity_type)
-
-
-async def _update_block_activity(ctx: Context, customer_id: ObjectId, block: StoredBlock) -> None:
-    """Record whether a workout is completed; an answered check-in is not a completed workout."""
-    if block.get("checkInId") is not None:
-        return
-    if presentation.is_completed(block):
-        await activity.record_event(ctx, "workout_completed", customer_id, block["_id"], **_block_data(block))
-    else:
-        await activity.delete_events(ctx, customer_id, block["_id"], "workout_completed")
 
 
 def _item_data(block: StoredBlock | Block, item: WorkItem) -> dict[str, object]:

@@ -55,7 +55,11 @@ blocks = Documents[StoredBlock](
     private=("companyId", "position", "done", "clientTexts", "fingerprint", "programCopy", "shiftedDays"),
     client_field="customerId",
     history=History(
-        "workout", _event, ("customerId", "programId", "date"), omit=("done",), public_names={"position": "order"}
+        "workout",
+        _event,
+        ("customerId", "programId", "date", "name", "checkInId"),
+        omit=("done",),
+        public_names={"position": "order"},
     ),
     transfer=Portable(
         StoredBlock,

@@ -71,11 +71,11 @@ class ScheduleOwner(ABC):
     async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
         """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
 
-        Returns only `version`, `date`, `createdBy` and the `_id` of each item of the block, or None if there is no such
-        block with room.
+        Returns only `version`, `date`, `createdBy`, and `_id` and `isCompleted` of each item of the block, or None if
+        there is no such block with room.
         """
         has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}, "checkInId": None}
-        fields = ("version", "date", "createdBy", "items._id")
+        fields = ("version", "date", "createdBy", "items._id", "items.isCompleted")
         where = self.block_filter | {"_id": block_id} | has_room
         return await store.blocks.update(ctx, where, {"$push": {"items": item}}, fields=fields)
 

@@ -20,9 +20,9 @@ from coaching_service.training.workouts.items.totals import round_total, volume_
 _NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have
 
 
-def is_completed(block: StoredBlock) -> bool:
+def is_completed(block_items: Sequence[WorkItem]) -> bool:
     """Return whether a block has items and all of them are completed."""
-    return bool(block["items"]) and all(item["isCompleted"] for item in block["items"])
+    return bool(block_items) and all(item["isCompleted"] for item in block_items)
 
 
 def presented_volume(items: Iterable[WorkItem]) -> float:
@@ -65,7 +65,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
             **block,
             **present_identity(block),
             "order": order,
-            "isCompleted": is_completed(block),
+            "isCompleted": is_completed(block["items"]),
             "items": items.present_items(block["items"], block["version"], references, ctx.caller),
         }
         for block, order in zip(blocks, orders, strict=True)

@@ -1,19 +1,60 @@
-"""The consequences of an undo that restores workouts."""
+"""The consequences of writes of workouts, by whatever operation, and of an undo that restores them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import cast
 
+from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestoredDocument
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.activity import service as activity
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.presentation import is_completed
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import summarize_block
+
+
+async def follow_written_workouts(ctx: Context, event: DocumentsWritten) -> None:
+    """Record that workouts of clients are completed, or take it back, and the log of items that are gone.
+
+    An answered check-in is no completed workout. A new block with a log was imported with its entries in the feed; an
+    undo restores the entries that its change had taken back.
+    """
+    items = [(each, *_items_of(each)) for each in event.documents if each.collection == store.blocks.name]
+    present = {item["_id"] for _, _, after in items for item in after}
+    for document, before, after in items:
+        if (customer_id := document.client_id) is None:
+            continue
+        for item in before:
+            if item["isCompleted"] and item["_id"] not in present:
+                await activity.delete_events(ctx, customer_id, item["_id"], "item_logged")
+        is_check_in = isinstance(document.known["checkInId"], ObjectId)
+        if is_check_in or is_completed(before) == is_completed(after):
+            continue
+        if not is_completed(after):
+            await activity.delete_events(ctx, customer_id, document.id, "workout_completed")
+        elif document.action == "changed" or ctx.changes.undoes:
+            record = activity.record_restored_event if ctx.changes.undoes else activity.record_event
+            about = {"wblockId": document.id, "blockName": document.known["name"], "day": document.known["date"]}
+            await record(ctx, "workout_completed", customer_id, document.id, **about)
+
+
+def _items_of(document: DocumentChange) -> tuple[list[WorkItem], list[WorkItem]]:
+    """Return the items of a block before and after a transaction: neither if they were not written."""
+    if document.action != "changed":
+        return (document.before or {}).get("items", []), (document.after or {}).get("items", [])
+    before, after = document.values.get("items", ([], []))
+    added = document.added.get("items")
+    if added is not None:
+        before = document.known["items"]
+        after = [*before, *added[1]]
+    return before, after
 
 
 async def follow_restored_workouts(ctx: Context, event: DocumentsRestored) -> None:
