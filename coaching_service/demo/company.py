@@ -43,6 +43,7 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks.models import BlockPlan
 
 EMAIL = "demo@example.com"
 
@@ -140,11 +141,14 @@ async def _create_client(
     client_today = ctx.caller.today(client.timezone)
     weekly = await check_ins.create(ctx, customer_id, _weekly(check_in, client_today - timedelta(weeks=client.weeks)))
     answered = training.past_check_ins(client, weekly["_id"], check_in, client_today)
-    await logs.create_logged_blocks(ctx, customer_id, [*training.schedule(client, today), *answered])
+    program: list[BlockPlan] = []
     if client.name == content.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
         dated = await programs.get_dated(ctx, program_id, str(monday))
-        await assignments.add_to_calendar(ctx, dated, customer_id, on_conflict="replace")
+        assigned = await assignments.add_to_calendar(ctx, dated, customer_id, first=str(today))
+        past = [block for block in dated.blocks if str(block["date"]) < str(today)]
+        program = [{**block, "assignmentId": assigned["assignmentId"]} for block in past]
+    await logs.create_logged_blocks(ctx, customer_id, [*training.schedule(client, today, program), *answered])
     records = await personal_records.list_records(ctx, customer_id)
     achieved = {record["_id"]: _at(date.fromisoformat(record["date"])) for record in records}
     activity.set_dates(ctx, achieved)

@@ -24,8 +24,11 @@ _GAP_OF_RETURNING = range(3, 8)
 _INJURED_SINCE, _EASING_SINCE = 5, 9
 
 
-def schedule(client: Client, today: date) -> Iterator[LoggedBlock]:
-    """Yield the workouts of a client from the first week to two weeks ahead, those before `today` with their logs."""
+def schedule(client: Client, today: date, program: Sequence[BlockPlan] = ()) -> Iterator[LoggedBlock]:
+    """Yield the workouts of a client from the first week to two weeks ahead, those before `today` with their logs.
+
+    From the first date of the `program` on, those of the program instead.
+    """
     randomizer = random.Random(client.name)  # noqa: S311 - sample data, not a secret
     monday = today - timedelta(days=today.weekday() + 7 * client.weeks)
     number = 0
@@ -34,18 +37,26 @@ def schedule(client: Client, today: date) -> Iterator[LoggedBlock]:
             day = monday + timedelta(weeks=week, days=weekday)
             session = client.sessions[number % len(client.sessions)]
             number += 1
-            yield _session(client, session, week, day, today, randomizer)
+            if not program or str(day) < str(program[0]["date"]):
+                yield _session(client, _plan(client, session, week, day), week, today, randomizer)
+    for plan in program:
+        week = (date.fromisoformat(str(plan["date"])) - monday).days // 7
+        yield _session(client, plan, week, today, randomizer)
 
 
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-def _session(client: Client, session: str, week: int, day: date, today: date, randomizer: random.Random) -> LoggedBlock:
+def _plan(client: Client, session: str, week: int, day: date) -> BlockPlan:
     factor = client.strength * (1 + 0.02 * min(week, client.weeks))
-    items = [*content.plan_items(session, factor)]
-    plan: BlockPlan = {"name": session, "date": str(day), "isRest": False, "items": cast("list[WorkItem]", items)}
+    items = cast("list[WorkItem]", content.plan_items(session, factor))
+    return {"name": session, "date": str(day), "isRest": False, "items": items}
+
+
+def _session(client: Client, plan: BlockPlan, week: int, today: date, randomizer: random.Random) -> LoggedBlock:
+    day = date.fromisoformat(str(plan["date"]))
     done = _share_done(client, week, randomizer) if day < today else 0.0
-    logs = [_log_item(client, item, week, done, randomizer) for item in items]
+    logs = [_log_item(client, cast("Any", item), week, done, randomizer) for item in plan["items"]]
     logged = any(logs)
     return {
         "plan": plan,

@@ -187,36 +187,28 @@ async def test_forms_are_answered_and_pending(demo: CoachClient) -> None:
 
 
 async def test_one_client_has_a_program_in_progress(demo: CoachClient) -> None:
-    client, _ = await find_client(demo, "Ana")
+    client, path = await find_client(demo, "Ana")
     today = datetime.now(UTC).date()
     blocks = await demo.calendar(client, str(today - timedelta(weeks=3)), str(today + timedelta(weeks=4)))
     days = [block["date"] for block in blocks if block["programId"]]
     assert min(days) < str(today) < max(days)
+    [program] = (await demo.get(f"{path}/programs")).ok()
+    assert 0 < program["completedBlocks"] < program["blocks"]
+    assert client["customerRoleData"]["complianceRate7d"] > 0
 
 
-async def test_activity_is_dated_when_it_happened(demo: CoachClient) -> None:
-    _, path = await find_client(demo, "Amara")
-    feed = (await demo.get(f"{path}/activity-feed", page=1, limit=100)).ok()
-    sessions = [event for event in feed["docs"] if event["type"] == "item_logged"]
-    assert sessions
-    assert all(event["date"][:10] == event["data"]["day"] for event in sessions)
-
-
-def test_training_is_the_same_for_every_seeding() -> None:
-    questions = [{"_id": ObjectId(), "label": "?", "type": "text", "options": [], "required": True} for _ in range(3)]
-    identifier = ObjectId()
-    check_in: Any = {"_id": ObjectId(), "name": "Check-in", "questions": questions}
-    today = date(2026, 3, 4)
-    for client in content.CLIENTS:
-        assert list(training.schedule(client, today)) == list(training.schedule(client, today))
-        answers = [list(training.past_check_ins(client, identifier, check_in, today)) for _ in range(2)]
-        assert answers[0] == answers[1]
-        assert answers[0]
-        assert training.measurements(client, today) == training.measurements(client, today)
-
-
-async def test_seeding_again_changes_nothing(services: Services, facts: dict[str, str]) -> None:
-    collections = ["companies", "coaches", "customers", "workoutBlocks", "programs", "apiKeys", "forms", "metricSets"]
-    before = [await services.db[name].estimated_document_count() for name in collections]
-    assert await ensure_demo(services) == facts
-    assert [await services.db[name].estimated_document_count() for name in collections] == before
+@pytest.mark.parametrize("weekday", range(7))
+def test_client_with_a_program_does_its_workouts_instead_of_others(weekday: int) -> None:
+    today = date(2026, 11, 23) + timedelta(days=weekday)
+    ana = next(client for client in content.CLIENTS if client.name == content.WITH_PROGRAM)
+    first = date(2026, 11, 16)
+    *_, days = content.PROGRAMS[0]
+    dates = [first + timedelta(days=7 * week + day - 1) for week in range(2) for day in days]
+    items = content.plan_items("Full body")
+    program: Any = [{"name": "P", "date": str(day), "isRest": False, "items": items} for day in dates if day < today]
+    blocks = list(training.schedule(ana, today, program))
+    planned = [str(block["plan"].get("date")) for block in blocks]
+    assert len(planned) == len(set(planned)), "a day with two workouts, one of them not done, is not completed"
+    assert planned[-len(program) :] == [block["date"] for block in program]
+    week = [block for block in blocks if str(today - timedelta(days=6)) <= str(block["plan"].get("date")) < str(today)]
+    assert any(all(done and done["isCompleted"] for done in block["logs"]) for block in week)

@@ -170,6 +170,34 @@ async def test_last_trained_date_is_that_of_the_latest_session(coach: CoachClien
     await require_date(None)
 
 
+async def test_session_of_a_later_day_was_trained_when_it_was_logged(coach: CoachClient) -> None:
+    """Contract 11: `lastTrainedDate` is never after the client's today."""
+    ana, squat = await coach.create_customer(timezone="Pacific/Kiritimati"), await coach.create_exercise()
+    today = coach.ctx.caller.today("Pacific/Kiritimati")
+
+    async def require_date(expected: str) -> None:
+        await renew_figures(coach.ctx)
+        [listed] = (await coach.customers())["docs"]
+        read = (await coach.get(client_path(ana))).ok()
+        assert [each["customerRoleData"]["lastTrainedDate"] for each in (listed, read)] == [expected, expected]
+
+    await train(coach, ana, squat, (8, 60), date=MONDAY)
+    later = await block_with(coach, ana, exercise_of(squat), date=str(today + timedelta(days=3)))
+    await require_date(MONDAY)
+    client = await coach.as_client(ana)
+    for number in (1, 2):  # the item is not completed
+        done = {"index": number, "reps": 8, "load": 60, "isCompleted": True}
+        path = f"/customer/wblocks/{later['_id']}/witems/{later['items'][0]['_id']}/sets"
+        (await client.put(path, done)).ok()
+    await require_date(str(today))
+    (await log(coach, later, later["items"][0], customerSets=completed_sets((8, 60)))).ok()
+    await require_date(str(today))
+    two_days_ago = {"$set": {"items.$[].completedAt": now() - timedelta(days=2)}}
+    await coach.ctx.db["workoutBlocks"].update_one({"_id": ObjectId(later["_id"])}, two_days_ago)
+    await coach.ctx.db["customers"].update_one({"_id": ObjectId(ana["_id"])}, {"$set": {"figuresChangedAt": now()}})
+    await require_date(str(today - timedelta(days=2)))
+
+
 async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", timezone="Pacific/Kiritimati")
     bo = await coach.create_customer("Bo", timezone="Pacific/Pago_Pago")

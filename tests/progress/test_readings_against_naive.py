@@ -212,7 +212,7 @@ class Calendar:
         [role] = [each["customerRoleData"] for each in listed if each["_id"] == self.client["_id"]]
         calendar = await self.read()
         assert {name: role[name] for name in RATES.values()} == self._expected_rates(calendar)
-        assert role["lastTrainedDate"] == naive.last_trained_date(calendar)
+        assert role["lastTrainedDate"] == naive.last_trained_date(calendar, self.day(0))
 
 
 async def create_calendar(coach: CoachClient) -> Calendar:

@@ -129,9 +129,9 @@ def sessions_between(calendar: Calendar, first: str, last: str) -> Calendar:
     return [block for block in calendar if first <= block["date"] <= last and is_session(block)]
 
 
-def last_trained_date(calendar: Calendar) -> str | None:
-    """The date of the latest session."""
-    return max((block["date"] for block in calendar if is_session(block)), default=None)
+def last_trained_date(calendar: Calendar, today: str) -> str | None:
+    """The date of the latest session; today of later ones, which were logged today."""
+    return max((min(block["date"], today) for block in calendar if is_session(block)), default=None)
 
 
 def volume_load(blocks: Calendar) -> float:

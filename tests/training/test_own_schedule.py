@@ -103,6 +103,17 @@ async def test_the_coach_reads_who_moved_a_workout_and_can_undo_only_own_changes
     assert events[-1]["actor"]["type"] == "client"
 
 
+async def test_workout_that_is_moved_back_counts_as_not_moved(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    legs, client = await block_with(coach, ana, task()), await coach.as_client(ana)
+    for way in ([TUESDAY, MONDAY], [TUESDAY, SUNDAY, MONDAY]):
+        for day in way:
+            moved = (await move(client, legs, day)).ok()
+        assert (moved["date"], moved["plannedDate"], await feed(coach, ana)) == (MONDAY, None, [])
+    assert (await move(client, legs, TUESDAY)).ok()["plannedDate"] == MONDAY
+    assert [each["type"] for each in await feed(coach, ana)] == ["workout_moved"]
+
+
 async def test_moves_that_are_refused_change_nothing(coach: CoachClient) -> None:
     ana, ben = await coach.create_customer("Ana"), await coach.create_customer("Ben")
     legs = await block_with(coach, ana, task(), task("Stretch"))

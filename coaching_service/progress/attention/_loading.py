@@ -27,24 +27,20 @@ from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.models import LatestSessions
 
 # Absences that ended longer ago have no effect on reasons.
 _ABSENCE_DAYS = 366
 
 
-class _DatedBlock(TypedDict):
-    date: str
-
-
-class _StoredClient(TypedDict, total=False):
-    """What is stored with a client: `attention` once it has been computed; the latest session is looked up."""
+class _StoredClient(LatestSessions, total=False):
+    """What is stored with a client: `attention` once it has been computed; the latest sessions are looked up."""
 
     _id: ObjectId
     createdAt: datetime
     attention: Attention
     erasureRequestedAt: datetime
     isArchived: bool
-    lastSession: list[_DatedBlock]
 
 
 class _DailyCount(TypedDict):
@@ -89,7 +85,7 @@ async def load_clients(
         dismissals,
     ) = await gather_reads(
         ctx,
-        derived_figures.read_states(ctx, ids, queries.last_session_stage(ctx)),
+        derived_figures.read_states(ctx, ids, *queries.last_session_stages(ctx, today_of)),
         compliance.get_days(ctx, today_of, settings["horizonDays"]),
         queries.count_pending_forms(ctx, ids, str(earliest - timedelta(days=OVERDUE_DAYS)), str(latest)),
         personal_records.count_by_date(ctx, ids, str(earliest - timedelta(days=RECORD_DAYS)), str(latest)),
@@ -110,17 +106,17 @@ async def load_clients(
     for document in existing:
         client = document["_id"]
         timezone, today = timezones[client] or ctx.caller.company.timezone, today_of[client]
-        last_session = document["lastSession"][0]["date"] if document["lastSession"] else None
+        last_trained = queries.find_last_trained(document, timezone)
         figures: ClientFigures = {
             **compliance.compute_rates(days[client], today),
-            "lastTrainedDate": last_session,
+            "lastTrainedDate": last_trained,
         }
         state = ClientState(
             today=today,
             timezone=timezone,
             created=local_date(document["createdAt"], timezone),
             days=days[client],
-            last_trained=date.fromisoformat(last_session) if last_session else None,
+            last_trained=date.fromisoformat(last_trained) if last_trained else None,
             compliance=figures["complianceRate30d"],
             pending_forms=forms_of[client],
             records=records_of[client],

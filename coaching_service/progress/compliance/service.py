@@ -67,11 +67,13 @@ async def get_compliance(
     }
 
 
-async def compute_figures(ctx: Context, customer_id: ObjectId, today: date) -> ClientFigures:
+async def compute_figures(ctx: Context, customer_id: ObjectId, today: date, timezone: str) -> ClientFigures:
     """Return a client's compliance rates for the 7, 30 and 90 days up to `today`, and the last trained date."""
-    days_of, last_trained = await gather_reads(
-        ctx, get_days(ctx, {customer_id: today}), queries.find_session_date(ctx, customer_id, "-date")
+    stages = queries.last_session_stages(ctx, {customer_id: today})
+    days_of, states = await gather_reads(
+        ctx, get_days(ctx, {customer_id: today}), derived_figures.read_states(ctx, [customer_id], *stages)
     )
+    last_trained = queries.find_last_trained(states[0], timezone) if states else None  # it may be erased meanwhile
     return {**compute_rates(days_of[customer_id], today), "lastTrainedDate": last_trained}
 
 

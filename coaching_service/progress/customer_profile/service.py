@@ -20,7 +20,7 @@ async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
     today = ctx.caller.today(customer["timezone"])
     figures, period = await gather_reads(
         ctx,
-        compliance.compute_figures(ctx, customer_id, today),
+        compliance.compute_figures(ctx, customer_id, today, customer["timezone"] or ctx.caller.company.timezone),
         availability.find_present_or_next(ctx, customer_id, today),
     )
     customer["customerRoleData"] = {**customer["customerRoleData"], **figures}

@@ -39,6 +39,8 @@ async def get_rights(ctx: Context) -> ClientRights:
 async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None = None) -> Block:
     """Move a workout of the caller, a client, to another day, after the workouts of that day.
 
+    Back on the day that the coach planned, it counts as not moved.
+
     Raises NotFound if there is no such workout or its day is hidden, InvalidFields if the day is hidden or more than
     DAYS_TO_MOVE days from the coach's, Conflict if something of it is done, if it is of a check-in or has changed since
     `version`, and Forbidden if clients may not move workouts.
@@ -59,6 +61,9 @@ async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None =
         raise invalid_field("date", f"must be within {DAYS_TO_MOVE} days of {planned}", code="TOO_FAR")
     if day == current:
         return await workouts.get(ctx, calendar, block_id)
+    if day == planned:
+        await activity.delete_events(ctx, calendar.customer_id, block_id, "workout_moved")
+        return await workouts.store_change(ctx, calendar, block_id, {"date": day}, None)
     fields = ("date", "order") if block.get("plannedDate") else ("date", "order", "plannedDate")
     await activity.record_update(
         *(ctx, "workout_moved", calendar.customer_id, block_id, fields),

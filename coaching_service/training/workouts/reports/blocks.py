@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
@@ -31,6 +34,7 @@ from coaching_service.training.workouts.reports.models import (
     BlockReference,
     BlockTitle,
     DoneWorkout,
+    LatestSessions,
     OwnPendingItem,
     PendingForm,
     PendingForms,
@@ -153,12 +157,39 @@ async def find_done_workouts(
     )
 
 
-def last_session_stage(ctx: Context) -> Stage:
-    """Return the pipeline stage that adds the date of the latest session of a client, by `_id`.
+def last_session_stages(ctx: Context, today_of: Mapping[ObjectId, date]) -> list[Stage]:
+    """Return the pipeline stages that add the latest session of clients, by `_id`, up to the client's today.
 
-    It is added as `lastSession`: a list of one block with its `date`, or empty.
+    They add `lastSession`, a list of one block with its `date`, or empty, and `doneAhead`, the same with `loggedAt`:
+    when sessions of later dates were logged for the last time.
     """
-    return _last_date_stage(ctx, IS_SESSION, "lastSession", {})
+    clients_of: defaultdict[date, list[ObjectId]] = defaultdict(list)
+    for client, today in today_of.items():
+        clients_of[today].append(client)
+    dates = [{"case": {"$in": ["$_id", clients]}, "then": str(day)} for day, clients in clients_of.items()]
+    is_done = {"$gt": [{"$size": {"$ifNull": ["$$this.doneExerciseIds", []]}}, 0]}
+    logged_at = {"$ifNull": ["$$this.completedAt", {"$cond": [is_done, "$$this.updatedAt", None]}]}
+    last = {"$max": {"$max": {"$map": {"input": "$items", "in": logged_at}}}}
+    ahead: list[Stage] = [
+        {"$match": {"$expr": {"$gt": ["$date", "$$today"]}}},
+        {"$group": {"_id": None, "loggedAt": last}},
+    ]
+    variables = {"today": "$today"}
+    return [
+        {"$set": {"today": {"$switch": {"branches": dates, "default": None}}}},
+        _last_date_stage(ctx, {"$expr": {"$lte": ["$date", "$$today"]}} | IS_SESSION, "lastSession", variables),
+        _lookup(ctx, IS_SESSION, "doneAhead", variables, ahead),
+    ]
+
+
+def find_last_trained(sessions: LatestSessions, timezone: str) -> str | None:
+    """Return on which date of the client, in `timezone`, a session was last done, or None.
+
+    It is the date of the session, or when it was logged if that was before.
+    """
+    dates = [block["date"] for block in sessions["lastSession"]]
+    dates += [str(local_date(each["loggedAt"], timezone)) for each in sessions["doneAhead"] if each["loggedAt"]]
+    return max(dates, default=None)
 
 
 def last_assigned_block_stage(ctx: Context) -> Stage:
@@ -173,12 +204,13 @@ def last_assigned_block_stage(ctx: Context) -> Stage:
 
 def _last_date_stage(ctx: Context, condition: Filter, name: str, variables: dict[str, str]) -> Stage:
     """Return the stage that adds the last date of the blocks of a client that meet a condition on `variables`."""
-    pipeline: list[Stage] = [
-        {"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | condition)},
-        {"$sort": {"date": -1}},
-        {"$limit": 1},
-        {"$project": {"_id": 0, "date": 1}},
-    ]
+    last: list[Stage] = [{"$sort": {"date": -1}}, {"$limit": 1}, {"$project": {"_id": 0, "date": 1}}]
+    return _lookup(ctx, condition, name, variables, last)
+
+
+def _lookup(ctx: Context, condition: Filter, name: str, variables: dict[str, str], stages: list[Stage]) -> Stage:
+    """Return the stage that adds what `stages` make of the blocks of a client that meet a condition on `variables`."""
+    pipeline = [{"$match": blocks.read_filter(ctx, {"date": {"$gt": ""}} | condition)}, *stages]
     return {
         "$lookup": {
             "from": blocks.name,

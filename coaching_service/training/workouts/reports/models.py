@@ -82,6 +82,25 @@ class ScheduledBlock(BlockOutline):
     customerId: ObjectId
 
 
+class SessionDate(TypedDict):
+    """The date of a session."""
+
+    date: str
+
+
+class LoggedAhead(TypedDict):
+    """When something was last logged for a later date; None if that is unknown."""
+
+    loggedAt: datetime | None
+
+
+class LatestSessions(TypedDict):
+    """The latest session of a client up to today, and what was done of later ones: one each, or none."""
+
+    lastSession: list[SessionDate]
+    doneAhead: list[LoggedAhead]
+
+
 class AgendaReminder(TypedDict):
     """A reminder of a block; `scheduledTime` as it was sent."""
 
