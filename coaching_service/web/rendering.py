@@ -104,19 +104,24 @@ def render_page(
     context = {
         "current_user": user,
         "home": home_of(user),
-        "layout": CLIENT_LAYOUT if is_for_client(request, user) else "layout.html",
         "csrf_token": browser_session.csrf_token,
         "path": request.path,
-        "path_with_query": request.path_qs,
         "notice": notice,
-        "undoable_change": None,
-        "unread_messages": 0,
-        "waiting_proposals": 0,
         "can": lambda permission: user is not None and permission in user.permissions,
         "form": lambda name: form_state if form_state is not None and form_state.name == name else FormState(name),
         "submitted_form": form_state,
     }
-    response = aiohttp_jinja2.render_template(template, request, context | dict(variables), status=status)
+    replaceable = {
+        "path_with_query": request.path_qs,
+        "layout": CLIENT_LAYOUT if is_for_client(request, user) else "layout.html",
+        "undoable_change": None,
+        "unread_messages": 0,
+        "waiting_proposals": 0,
+    }
+    # `dict` refuses variables of a page that have the name of something else.
+    response = aiohttp_jinja2.render_template(
+        template, request, replaceable | dict(**context, **variables), status=status
+    )
     response.headers.update(_HEADERS)
     response.headers["Content-Security-Policy"] = content_security_policy(
         browser_session, external_redirect=external_redirect

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
@@ -33,6 +33,17 @@ async def test_details_are_changed(coach: CoachClient, owner_page: Visitor) -> N
     customer = await stored(coach, ana)
     assert (customer["surname"], customer["phone"], customer["timezone"]) == ("Flores", None, "Europe/Madrid")
     assert customer["birthday"] == "1990-01-31"
+
+
+async def test_a_client_with_an_absence_has_details(coach: CoachClient, owner_page: Visitor) -> None:
+    ana = await coach.create_customer("Ana", phone="1")
+    today = coach.ctx.caller.today()
+    away = {"kind": "away", "from": str(today + timedelta(days=5)), "until": str(today + timedelta(days=9))}
+    (await coach.post(f"/coach/customers/{ana['_id']}/availability", away)).ok(201)
+
+    page = (await owner_page.get(details_of(ana))).ok().says("Away from ")
+
+    assert page.form(details_of(ana)).controls["phone"]["value"] == "1"
 
 
 async def test_conflicting_change_shows_stored_values_and_can_be_saved(coach: CoachClient, owner_page: Visitor) -> None:

@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypedDict
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
@@ -30,7 +29,7 @@ from coaching_service.web.formatting import format_date, name_options
 from coaching_service.web.page_queries import MonthQuery
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
-from coaching_service.web.views.customer_layout import customer_path, load_header, week_path
+from coaching_service.web.views.customer_layout import CustomerHeader, customer_path, load_header, week_path
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages, log_pages
 from coaching_service.web.views.workout.item_actions import MoveForm, Place
 from coaching_service.web.views.workout.item_texts import (
@@ -199,7 +198,7 @@ async def move_workout(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
     return Redirect(week_path(customer_id, form["date"]), f"{block['name']} moved to {format_date(block['date'])}.")
 
 
-async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, Document]:
+async def _layout_variables(ctx: Context, customer_id: ObjectId) -> dict[str, CustomerHeader]:
     return {"customer": await load_header(ctx, customer_id)}
 
 

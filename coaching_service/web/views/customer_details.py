@@ -64,7 +64,8 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     times = [time for time in (customer["lastActivityDate"], last_use) if time is not None]
     may_share = CUSTOMERS.EDIT in ctx.caller.permissions
     return {
-        "customer": header | customer,
+        "customer": header,
+        "details": customer,
         "version": customer["version"],
         "groups": groups,
         "coaches": coaches,

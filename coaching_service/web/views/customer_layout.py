@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from datetime import date
+from typing import TypedDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import service as customers
-from coaching_service.web.views.availability_forms import describe_period
+from coaching_service.people.customers.models import CustomerRoleData
+from coaching_service.web.views.availability_forms import PeriodText, describe_period
 
 _HEADER_FIELDS = ("_id", "name", "surname", "timezone", "customerRoleData", "profilePhoto")
 
 
-async def load_header(ctx: Context, customer_id: ObjectId) -> Document:
-    """Load the client fields that the layout of a client's pages shows, with `portrait`, the thumbnail's address.
+class CustomerHeader(TypedDict):
+    """What the layout of a client's pages shows; `portrait`: the address of the thumbnail.
 
-    And `availability`, the present or next period in which the client cannot train as planned, in words; else None.
-
-    Raises NotFound, Forbidden.
+    `period`: the present or next one in which the client cannot train as planned, or None.
     """
+
+    _id: ObjectId
+    name: str
+    surname: str | None
+    timezone: str | None
+    customerRoleData: CustomerRoleData
+    portrait: str | None
+    period: PeriodText | None
+
+
+async def load_header(ctx: Context, customer_id: ObjectId) -> CustomerHeader:
+    """Load what the layout of a client's pages shows. Raises NotFound, Forbidden."""
     customer = await customers.get_visible(ctx, customer_id, _HEADER_FIELDS)
     photo = customer.get("profilePhoto")
     today = ctx.caller.today(customer["timezone"])
     period = await availability.find_present_or_next(ctx, customer_id, today)
     return {
-        **customer,
+        "_id": customer_id,
+        "name": customer["name"],
+        "surname": customer["surname"],
+        "timezone": customer["timezone"],
+        "customerRoleData": customer["customerRoleData"],
         "portrait": file_url(ctx.services, photo["thumbnailId"] if photo else None),
-        "availability": describe_period(period, today) if period else None,
+        "period": describe_period(period, today) if period else None,
     }
 
 

@@ -49,7 +49,7 @@ async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
         "results": results,
         "shows_results": results is not None and item["isCompleted"] and not query["edit"],
         "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
-        "path": form_path(wblock_id, witem_id),
+        "page_path": form_path(wblock_id, witem_id),
         "back": _back_path(block),
         "back_name": block["name"] if is_session(block) else "Today",
         "day": label_day(str(block["date"]), ctx.caller.today()),

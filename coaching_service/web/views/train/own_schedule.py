@@ -92,7 +92,7 @@ async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[st
         "block": block,
         "version": block["version"],
         "items": [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]],
-        "path": change_path(own_workout_id),
+        "page_path": change_path(own_workout_id),
         "workout_path": workout_path(own_workout_id),
     }
 

@@ -176,7 +176,7 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
         "chart": charts.lines(points, unit, f"{metric['name']} in {unit} by date") if has_change else None,
         "change": points[-1][1] - points[0][1] if has_change else None,
         "label_day": partial(label_day, today=today),
-        "path": f"{_measurements.prefix}/{metrics_set_id}/{metric_id}",
+        "page_path": f"{_measurements.prefix}/{metrics_set_id}/{metric_id}",
         "latest_values": newest_first[:_LATEST],
         "earlier_values": newest_first[_LATEST:],
     }
