@@ -7,6 +7,8 @@ import io
 import re
 from collections.abc import Iterable
 
+from coaching_service.core.text import without_separators
+
 # Where a formula may begin: in a cell, and behind what separates cells or lines for a spreadsheet that expects other
 # separators than commas.
 _START = r"(^|;|\t|\r\n?|\n)"
@@ -15,9 +17,12 @@ _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(f"{_START}'{_FORM
 
 
 def neutralise(cell: object) -> object:
-    """Return a cell as it is written: an apostrophe precedes text that a spreadsheet would run; None is empty."""
+    """Return a cell as it is written: an apostrophe precedes text that a spreadsheet would run; None is empty.
+
+    A line ends at LF and CR LF only.
+    """
     if isinstance(cell, str):
-        return _UNMARKED.sub(r"\1'", cell)
+        return _UNMARKED.sub(r"\1'", without_separators(cell))
     return "" if cell is None else cell
 
 

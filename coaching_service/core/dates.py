@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
+
+TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # these are not time zones
+
+
+def zone_of(timezone: str) -> ZoneInfo:
+    """Return the time zone with an IANA name; UTC for a stored name that does not exist (any more)."""
+    return ZoneInfo(timezone if timezone in TIMEZONES else "UTC")
 
 
 def local_date(moment: datetime, timezone: str) -> date:
     """Return the date at `moment` (UTC, with or without a time zone) in `timezone`, an IANA name."""
-    return moment.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone)).date()
+    return moment.replace(tzinfo=UTC).astimezone(zone_of(timezone)).date()
 
 
 def midnight(day: date, timezone: str) -> datetime:
     """Return the time at which `day` begins in `timezone`: UTC without a time zone, as it is stored."""
-    return datetime.combine(day, time.min, ZoneInfo(timezone)).astimezone(UTC).replace(tzinfo=None)
+    return datetime.combine(day, time.min, zone_of(timezone)).astimezone(UTC).replace(tzinfo=None)
 
 
 def next_midnight(day: date, timezone: str) -> datetime:
@@ -27,7 +34,7 @@ def at_local_time(day: date, clock: str, timezone: str) -> datetime:
     A time that exists twice, because the clocks are changed, is the first one; for one that does not exist, the first
     minute that does.
     """
-    zone = ZoneInfo(timezone)
+    zone = zone_of(timezone)
     local = datetime.combine(day, time.fromisoformat(clock))
     while True:
         moment = local.replace(tzinfo=zone).astimezone(UTC)

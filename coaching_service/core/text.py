@@ -21,6 +21,19 @@ _ENDS_OF = dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING) | dict.from
 _APOSTROPHE = "'\u2018\u2019\u02bc`\u00b4"
 _APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
 
+# Line and paragraph separator, and next line: other programs end a line there.
+_SEPARATORS = str.maketrans("\u2028\u2029\x85", "   ")
+
+
+def without_separators(text: str) -> str:
+    """Return a text with spaces in place of the characters that end a line elsewhere; LF and CR LF stay."""
+    return text.translate(_SEPARATORS)
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a text: a line ends at LF or CR LF, and nowhere else."""
+    return without_separators(text).replace("\r\n", "\n").replace("\r", " ").split("\n")
+
 
 def isolate_direction(text: str) -> str:
     """Return a text whose characters that change the direction of writing have no effect outside of it."""

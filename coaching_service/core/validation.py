@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any, TypedDict
 from unicodedata import category
-from zoneinfo import available_timezones
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId, parse_id
-from coaching_service.core.text import DIRECTION_CONTROLS
+from coaching_service.core.text import DIRECTION_CONTROLS, without_separators
 from coaching_service.core.validation_messages import (
     EMPTY,
     NOT_AN_OBJECT,
@@ -31,7 +31,6 @@ TEXT_LENGTH = 10_000
 MAX_STRINGS = 50
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # these are not time zones
 # Separators, control and format characters, and marks without a letter; and letters without a visible glyph.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
@@ -90,7 +89,7 @@ class Text(fields.String):
 
     `max_length`: characters. `allow_blank`: accept a string that is empty after trimming. Line breaks are accepted
     only in long texts (`max_length` above 200), and so are characters that change the direction of writing; untrimmed
-    texts, such as passwords, may have the latter.
+    texts, such as passwords, may have the latter. Other separators of lines are spaces in short texts.
     """
 
     default_error_messages = {
@@ -111,10 +110,12 @@ class Text(fields.String):
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
         if not isinstance(value, str):
             raise self.make_error("invalid")
-        text = value.strip() if self.trim else value
+        is_name = self.max_length <= NAME_LENGTH
+        text = value
+        if self.trim:
+            text = (without_separators(value) if is_name else value).strip()
         if is_blank(text) and not self.allow_blank:
             raise ValidationError(EMPTY)
-        is_name = self.max_length <= NAME_LENGTH
         if _CONTROL.search(text) or (is_name and _LINE_BREAK.search(text)):
             raise self.make_error("control")
         if is_name and self.trim and DIRECTION_CONTROLS.search(text):

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlsplit
-from zoneinfo import ZoneInfo
 
 import jinja2
 
-from coaching_service.core.dates import format_day
+from coaching_service.core.dates import format_day, zone_of
 from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.personal_records.models import PersonalRecord
@@ -57,7 +56,7 @@ def local_date(context: jinja2.runtime.Context, value: datetime) -> date:
 def _to_local_time(context: jinja2.runtime.Context, value: datetime) -> datetime:
     user, customer = context.get("current_user"), context.get("customer") or {}
     timezone = customer.get("timezone") or ((user.timezone or user.company.timezone) if user is not None else "UTC")
-    return value.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
+    return value.replace(tzinfo=UTC).astimezone(zone_of(timezone))
 
 
 def format_number(value: float | None, unit: str = "") -> str:

@@ -18,11 +18,12 @@ from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.request_parsing import read_bytes
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import TIMEZONES, Integer, Timezone
+from coaching_service.core.validation import Integer, Timezone
 from coaching_service.core.validation_messages import field_errors
 from coaching_service.training.workout_text.lines import Problem, TextError
 
@@ -64,11 +65,11 @@ def apply_correction(data: MultiDict[str]) -> None:
         except (orjson.JSONDecodeError, ValidationError):
             continue
         name = correction["field"]
-        lines = data.get(name, "").splitlines(keepends=True)
+        lines = data.get(name, "").split("\n")
         at = correction["line"] - 1
         if at < len(lines):
             lines[at] = _replace(lines[at], correction["name"], correction["replacement"])
-            data[name] = "".join(lines)
+            data[name] = "\n".join(lines)
 
 
 def _replace(line: str, name: str, replacement: str) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC
 from typing import Any
 from urllib.parse import urlencode
-from zoneinfo import ZoneInfo
 
 from aiohttp import web
 from marshmallow import ValidationError
@@ -15,6 +14,7 @@ from marshmallow import ValidationError
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.proposals import service as proposals
@@ -142,6 +142,6 @@ def _describe(ctx: Context, change: ChangeSummary) -> str:
     is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
     name = actor["name"] if actor else "another user"
     author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
-    at = change["at"].replace(tzinfo=UTC).astimezone(ZoneInfo(caller.timezone or caller.company.timezone))
+    at = change["at"].replace(tzinfo=UTC).astimezone(zone_of(caller.timezone or caller.company.timezone))
     what = describe_operation(change["operation"])
     return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"

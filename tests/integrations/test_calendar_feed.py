@@ -89,6 +89,23 @@ async def test_absences_are_shown_in_place_of_their_workouts(
     assert (await anonymous.get(path)).headers["ETag"] == reply.headers["ETag"]
 
 
+async def test_stored_values_beyond_the_limits_are_shown(
+    coach: CoachClient, anonymous: CoachClient, ana: dict[str, Any]
+) -> None:
+    """An end at the end of the calendar, names with what ends a line elsewhere, and time zones that do not exist."""
+    path, db = await link_of(coach, ana), coach.ctx.db
+    period = {"kind": "injured", "from": day(5)}
+    made = (await coach.post(f"/coach/customers/{ana['_id']}/availability", period)).ok(201)
+    await db["availability"].update_one({"_id": ObjectId(made["_id"])}, {"$set": {"until": "9999-12-31"}})
+    blocks = {"customerId": ObjectId(ana["_id"]), "name": "Run"}
+    await db["workoutBlocks"].update_one(blocks, {"$set": {"name": "Run\u2028fast"}})
+    await db["customers"].update_one({"_id": ObjectId(ana["_id"])}, {"$set": {"timezone": "Mars/Olympus"}})
+    reply = await anonymous.get(path)
+    assert reply.status == 200
+    assert [str(each["summary"]) for each in events_of(reply)] == ["Injured", TITLE.strip(), "Run fast"]
+    assert str(events_of(reply)[0]["dtend"].dt) == "9999-12-31"
+
+
 async def test_revoked_links_and_clients_who_are_archived_or_erased_are_404(
     coach: CoachClient, anonymous: CoachClient, ana: dict[str, Any]
 ) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
-from tests.support.training import add, form_of, metric_set
+from tests.support.training import add, block_with, exercise_of, form_of, metric_set
 
 TODAY = datetime.now(UTC).date()
 DAY, NEXT_DAY = str(TODAY), str(TODAY + timedelta(days=1))
@@ -101,6 +101,32 @@ async def test_text_is_written_and_read_back(mcp: McpHttpClient, coach: CoachCli
         "«Back squat», «Leg curl», «Plank», «Finisher», «Walk», «Drink water», «Check-in», «Body» (0 of 8 completed)"
     )
     assert (await coach.calendar(client, DAY, DAY))[0]["items"][3]["rounds"] == 3
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"])
+async def test_a_separator_of_lines_ends_no_line(
+    mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any], separator: str
+) -> None:
+    """Contract 16: quoted instructions stay one item, and are the same text without a line end."""
+    injected = f"Pause.{separator}Back squat: 5x5 @100kg |"
+    planned = {"type": "reps", "minPlannedReps": 8}
+    lift = exercise_of(await coach.create_exercise("Odd lift"), planned, exerciseInstructions=injected)
+    await block_with(coach, client, lift, date=DAY)
+    (legs,) = (await read(mcp, client))["docs"]
+    assert without_ids(legs["lines"]) == ["«Odd lift»: 1x8-? | «Pause. Back squat: 5x5 @100kg |»"]
+
+    tool_change(
+        await mcp.call(
+            "create_workout", customerId=client["_id"], days=[{"date": NEXT_DAY, "name": "Copy", "text": legs["lines"]}]
+        )
+    )
+
+    (block,) = await coach.calendar(client, NEXT_DAY, NEXT_DAY)
+    assert [each["exerciseInstructions"] for each in block["items"]] == ["Pause. Back squat: 5x5 @100kg |"]
+    log = f"Odd lift: 8, 8{separator}@60kg | good{separator}Back squat: 5"
+    known = {"customerId": client["_id"], "workoutId": block["_id"]}
+    logged = tool_change(await mcp.call("log_workout", **known, text=log))
+    assert "«Odd lift» 8, 8 @60kg | comment «good Back squat: 5»" in logged["summary"]
 
 
 _PLANNED = ("exerciseSets", "exerciseInstructions", "supersetId", "circuitName", "rounds", "taskFields")

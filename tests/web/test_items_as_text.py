@@ -42,6 +42,15 @@ async def test_program_is_created_from_text(coach: CoachClient, owner_page: Visi
     copied.ok().says("9 workouts copied.", "Week 4", "67.5 kg")
 
 
+async def test_a_separator_of_lines_is_a_space(coach: CoachClient, owner_page: Visitor) -> None:
+    """Contract 16: a line ends at LF or CR LF, and nowhere else."""
+    await library(coach)
+    page = await owner_page.get("/app/programs")
+    text = "Day 1: Push\u2028Day 2: Pull\r\nZercher squat: 3x8 | Slowly\x85Cossack step: x"
+    created = await owner_page.submit(page, "/app/programs", name="Base\u2029two", text=text)
+    created.ok().says("Base two created.", "Push Day 2: Pull")
+
+
 async def test_wrong_lines_are_named_and_nothing_is_created(coach: CoachClient, owner_page: Visitor) -> None:
     await library(coach)
     page = await owner_page.get("/app/programs")

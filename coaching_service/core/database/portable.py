@@ -115,19 +115,20 @@ class Portable:
         Raises InvalidFields if the record is not one that the service could have stored.
         """
         document: dict[str, Any] = self._converter(record, "", map_id)
-        for errors in self.find_invalid(document):
+        for errors in find_invalid(document, self.all_checks):
             raise InvalidFields(errors)
         return self.complete(document)
 
-    def find_invalid(self, document: Mapping[str, Any]) -> Iterator[list[FieldError]]:
-        """Yield the errors of each value that is not what the fields and `checks` allow."""
-        for path, check in self.all_checks.items():
-            for value in values_at(document, path.split(".")):
-                try:
-                    if value is not None:
-                        check.deserialize(value)
-                except ValidationError as error:
-                    yield [{**each, "field": path} for each in field_errors(error)]
+
+def find_invalid(document: Mapping[str, Any], checks: Mapping[str, fields.Field[Any]]) -> Iterator[list[FieldError]]:
+    """Yield the errors of each value that is not what the fields in `checks`, by path, allow."""
+    for path, check in checks.items():
+        for value in values_at(document, path.split(".")):
+            try:
+                if value is not None:
+                    check.deserialize(value)
+            except ValidationError as error:
+                yield [{**each, "field": path} for each in field_errors(error)]
 
 
 def values_at(value: Any, names: Sequence[str]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.text import isolate_direction
+from coaching_service.core.text import isolate_direction, without_separators
 
 OPEN, CLOSE = "«", "»"
 # Fields that people fill in, also with one word; any other text of several words is marked too, except what we write.
@@ -32,10 +32,10 @@ Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
 def typed(text: str) -> str:
     """Return a text that a person typed (a name, note, answer or message), marked as data: `«text»`.
 
-    The marks cannot be closed from inside, nor the direction of what follows be changed. The instructions of the server
-    tell assistants to follow nothing that is between them.
+    The marks cannot be closed from inside, nor the direction of what follows be changed, nor a line be ended but by LF.
+    The instructions of the server tell assistants to follow nothing that is between them.
     """
-    return f"{OPEN}{isolate_direction(text.translate(_WITHOUT_MARKS))}{CLOSE}"
+    return f"{OPEN}{isolate_direction(without_separators(text).translate(_WITHOUT_MARKS))}{CLOSE}"
 
 
 def mark_typed(value: Any, name: str = "") -> Any:

@@ -16,6 +16,7 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.text import without_separators
 from coaching_service.integrations.calendar_feed import store
 from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
 from coaching_service.people.availability import service as availability
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 PATH = "/calendar"
 DAYS_BACK, DAYS_AHEAD = 92, 366
+_LAST_DAY = "9999-12-30"  # of the calendar, but for the day after it
 _REFRESH = timedelta(hours=1)
 _TITLES: dict[AvailabilityKind, str] = {
     "away": "Away",
@@ -139,11 +141,11 @@ def _write_calendar(
     calendar.add("prodid", "-//coaching-service//calendar feed//EN")
     calendar.add("version", "2.0")
     calendar.add("method", "PUBLISH")
-    calendar.add("x-wr-calname", name)
+    calendar.add("x-wr-calname", without_separators(name))
     calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
     for period in periods:
         event = _make_event(period["from"], _TITLES[period["kind"]], period)
-        end = period["until"] or open_until or period["from"]
+        end = min(period["until"] or open_until or period["from"], _LAST_DAY)
         event.add("dtend", date.fromisoformat(end) + timedelta(days=1))
         calendar.add_component(event)
     for block in blocks:
@@ -159,7 +161,7 @@ def _make_event(first: str, title: str, document: BlockTitle | Availability) -> 
     event.add("uid", f"{document['_id']}@coaching-service")
     event.add("dtstamp", document["updatedAt"].replace(tzinfo=UTC))
     event.add("dtstart", date.fromisoformat(first))
-    event.add("summary", title)
+    event.add("summary", without_separators(title))
     event.add("sequence", document["version"])
     event.add("transp", "TRANSPARENT")  # it does not make its days busy
     return event

@@ -15,6 +15,7 @@ from time import perf_counter, sleep
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
 from coaching_service.core.csv_rows import restore
+from coaching_service.core.text import without_separators
 from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, lacks_results, require_safe
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def _encoding_of(file: IO[bytes], sample: bytes) -> str:
 
 
 def _delimiter_of(sample: str, count_headings: CountHeadings) -> str:
-    lines = sample.lstrip("\ufeff").splitlines()
+    lines = [line.rstrip("\n") for line in io.StringIO(sample.lstrip("\ufeff"), newline=None)]
     if lines and lines[0].casefold().startswith("sep=") and len(lines[0]) == len("sep=") + 1:
         return lines[0][-1]
 
@@ -245,7 +246,7 @@ def text_of(cell: Cell) -> str:
 
 
 def _csv_cell(cell: str, delimiter: str) -> str | None:
-    text = cell.strip("\ufeff ")
+    text = without_separators(cell).strip("\ufeff ")
     if delimiter == ";" and _COMMA_IN_NUMBER.fullmatch(text):
         return CommaNumber(text)
     return (restore(text) if "'" in text else text) or None
@@ -287,7 +288,10 @@ def _rows_of_sheet(sheet: Worksheet, formulas: Worksheet | None, name: str) -> I
     for line, (values, unsolved) in enumerate(_values_of_sheet(sheet, formulas), start=1):
         if line > _MAX_SHEET_ROWS:
             raise UnreadableTable(_DAMAGED, line)
-        cells = tuple(value.strip() or None if isinstance(value, str) else cast("Cell", value) for value in values)
+        cells = tuple(
+            without_separators(value).strip() or None if isinstance(value, str) else cast("Cell", value)
+            for value in values
+        )
         while cells and cells[-1] is None:
             cells = cells[:-1]
         if cells or unsolved:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import TypeAlias, cast
-from zoneinfo import ZoneInfo
 
+from coaching_service.core.dates import zone_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, is_blank
@@ -68,7 +68,7 @@ def done_sessions(session: Session, target: Target) -> list[DoneSession]:
     name = clean_name(session.title) or UNTITLED
     minutes = session.minutes
     start = datetime.combine(
-        session.day, time.fromisoformat(session.clock) if session.clock else _NOON, ZoneInfo(target.timezone)
+        session.day, time.fromisoformat(session.clock) if session.clock else _NOON, zone_of(target.timezone)
     )
     return [
         {

@@ -10,9 +10,10 @@ from typing import Any, is_typeddict
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, declared_collections
-from coaching_service.core.database.portable import Portable, values_at
+from coaching_service.core.database.portable import Portable, find_invalid, values_at
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.document_comparison import comparison_with
+from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency._batches import find_erasing, iterate_batches, list_wrong
 
@@ -45,8 +46,10 @@ def _problems(collection: Documents[Document], document: Document) -> Iterator[s
     """Yield what is wrong with a document; the declared checks are of values of the right type."""
     wrong = list(comparison_with(collection.model)(document, ""))
     yield from wrong
-    if not wrong and isinstance(collection.transfer, Portable):
-        for errors in collection.transfer.find_invalid(document):
+    if not wrong:
+        transfer = collection.transfer
+        checks = transfer.all_checks if isinstance(transfer, Portable) else checks_of(collection.model)
+        for errors in find_invalid(document, checks):
             yield from (f"{each['field']} {each['message']}" for each in errors)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
-from coaching_service.core.dates import at_local_time
+from coaching_service.core.dates import at_local_time, zone_of
 from coaching_service.people.notification_settings.models import Kind, NotificationSettings
 
 MAX_LATENESS = timedelta(hours=2)
@@ -18,7 +17,7 @@ def find_end_of_quiet(moment: datetime, settings: NotificationSettings, timezone
     begin, end = settings["quietFrom"], settings["quietTo"]
     if begin is None or end is None or begin == end:
         return None
-    local = moment.replace(tzinfo=UTC).astimezone(ZoneInfo(timezone))
+    local = moment.replace(tzinfo=UTC).astimezone(zone_of(timezone))
     clock, day = f"{local:%H:%M}", local.date()
     is_after_begin, is_before_end = clock >= begin, clock < end
     is_over_night = begin > end

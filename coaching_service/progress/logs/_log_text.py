@@ -10,7 +10,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import typed
-from coaching_service.core.text import normalize
+from coaching_service.core.text import normalize, split_lines
 from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.progress.logs.schemas import PAIN_LENGTH
 from coaching_service.training.set_text.done import parse_done, read_done_sets
@@ -103,7 +103,7 @@ def parse_log(
 
 def _number_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not empty, with their numbers."""
-    return ((number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+    return ((number, line.strip()) for number, line in enumerate(split_lines(text), 1) if line.strip())
 
 
 def _split_line(number: int, line: str) -> tuple[str, str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.text import split_lines
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
 from coaching_service.training.workout_text.mentions import read_texts
@@ -53,7 +54,7 @@ def _split(text: str, path: str) -> tuple[Sequence[_Day], Sequence[Problem]]:
     """Return the days with their lines, and the headings that are wrong or missing."""
     days: list[_Day] = []
     problems = Problems()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(split_lines(text), 1):
         heading = _HEADING.fullmatch(line.strip())
         if heading is not None:
             day = int(heading[1])

@@ -54,7 +54,7 @@ def parse_done(
     `8/8/7` is `8, 8, 7`; two numbers such as `8/8` are not accepted, as they may mean two sides. Raises SetTextError.
     """
     scanner = Scanner(text, EXAMPLE)
-    slashes = _SLASHES.match(text)
+    slashes = _SLASHES.match(scanner.text)
     end_of_slashes = slashes.end() if slashes else 0
     entries: list[_Entry] = []
     without_load: list[_Entry] = []

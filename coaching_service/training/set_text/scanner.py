@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
+from coaching_service.core.text import without_separators
+
 _SPACE = re.compile(r"\s*")
 _NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
 _WORD = re.compile(r"[a-z]+", re.ASCII | re.IGNORECASE)
@@ -37,6 +39,10 @@ class Scanner:
     example: str
     position: int = 0
     has_decimal_comma: bool = False
+
+    def __post_init__(self) -> None:
+        """Read what ends a line elsewhere as a space."""
+        self.text = without_separators(self.text)
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """Read what `pattern` matches after white space; None, and nothing is read, if it does not match."""

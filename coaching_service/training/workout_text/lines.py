@@ -13,6 +13,7 @@ from marshmallow import ValidationError
 
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.core.text import split_lines
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, Text
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
@@ -135,7 +136,7 @@ def parse_items(text: str, load_unit: str, path: str) -> ParsedWorkout:
     the text.
     """
     parser, problems = _Parser(load_unit, path), Problems()
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(split_lines(text), 1):
         if line.strip():
             if not parser.continues_circuit(line.strip()):
                 with problems.collect():

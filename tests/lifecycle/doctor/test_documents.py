@@ -21,6 +21,8 @@ UNTYPED = {"fileTotals", "fs.files", "fs.chunks"}  # of the driver; other checks
 DAMAGED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("coaches", {"role": "OWNER"}, {"$set": {"role": "WIZARD"}}, "role is not one of: OWNER, EMPLOYEE"),
     ("coaches", {}, {"$unset": {"permissions": 1}}, "permissions is missing"),
+    ("companies", {}, {"$set": {"timezone": "Mars/Olympus"}}, "timezone must be the IANA name of a time zone"),
+    ("customers", {}, {"$set": {"timezone": "Mars/Olympus"}}, "timezone must be the IANA name of a time zone"),
     ("apiKeys", {}, {"$set": {"name": ["a", 7]}}, "name is not a text"),
     ("customers", {}, {"$set": {"name": 12345}}, "name is not a text"),
     ("customers", {}, {"$set": {"birthday": "not a date"}}, "birthday must be a date in the form YYYY-MM-DD"),

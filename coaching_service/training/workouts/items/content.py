@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
 from typing import Any, cast
-from zoneinfo import ZoneInfo
 
 from coaching_service.core.auth.permissions import FORMS, METRICS, Area
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import areas_of
 from coaching_service.core.database.documents import now
+from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import names_of, nulls_of
 from coaching_service.core.ids import ObjectId
@@ -268,7 +268,7 @@ def time_of_day(scheduled_time: str, timezone: str | None) -> str:
         return scheduled_time
     moment = datetime.fromisoformat(scheduled_time)
     if moment.tzinfo is not None and timezone is not None and _FIRST_YEAR < moment.year < _LAST_YEAR:
-        moment = moment.astimezone(ZoneInfo(timezone))
+        moment = moment.astimezone(zone_of(timezone))
     return moment.strftime("%H:%M")
 
 

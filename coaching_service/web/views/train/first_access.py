@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import TIMEZONES
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.people.customer_access import declining
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.models import DeclineLink, DeclinePage, FirstAccess
