@@ -51,13 +51,13 @@ def describe_errors() -> str:
     classes = {error.__name__: error for error in _subclasses(errors.ServiceError)}
     calls = [node for tree in _sources().values() for node in ast.walk(tree) if isinstance(node, ast.Call)]
     codes = {
-        str(error.default_code): (error.status, _summary(error))
+        (error.status, str(error.default_code)): _summary(error)
         for error in classes.values()
         if vars(error).get("default_code")
     }
     for status, body in PROTOCOL_ERRORS.items():
         if "code" in body:
-            codes.setdefault(body["code"], (status, f"{body['message']}."))
+            codes.setdefault((status, body["code"]), f"{body['message']}.")
     for call in calls:
         name = _name(call)
         if (
@@ -66,16 +66,16 @@ def describe_errors() -> str:
             and (resource := _text(call.args[_RESOURCES[name]]))
         ):
             error = errors.NotFound(resource)
-            codes[str(error.code)] = (error.status, f"{error.message}.")
+            codes[error.status, str(error.code)] = f"{error.message}."
         elif name in classes and name not in _FIELD_ERRORS and (code := _code(call)):
-            codes.setdefault(code, (classes[name].status, _message(call)))
+            codes.setdefault((classes[name].status, code), _message(call))
     permanent = {
         code: message for route in routes_of(features.ROUTES) for code, message in route.legacy_id_errors.values()
     }
     for call in calls:
         if _name(call) == "LegacyFailure" and call.args and (code := _text(call.args[0])):
             permanent[code] = _text(call.args[1]) or ""
-    rows = [(f"{status}", f"`{code}`", text) for code, (status, text) in codes.items()]
+    rows = [(f"{status}", f"`{code}`", text) for (status, code), text in codes.items()]
     return (
         _INTRODUCTION
         + _table(("Status", "Code", "Meaning"), sorted(rows))

@@ -246,6 +246,13 @@ class CursorExpired(ServiceError):
     default_message = "The events after this cursor are not available; read the data again, then continue without it"
 
 
+class PreconditionFailed(ServiceError):
+    """The record is not as `If-Match` or `If-None-Match` requires: nothing was changed."""
+
+    status, reason, default_code = 412, "Precondition Failed", "VERSION_CONFLICT"
+    default_message = "The record has another version than If-Match; read it again and retry"
+
+
 class TooLarge(ServiceError):
     """The body is over its limit."""
 

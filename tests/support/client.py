@@ -132,17 +132,17 @@ class CoachClient:
         """Create or act."""
         return await self.send("POST", path, json=body or {}, **options)
 
-    async def put(self, path: str, body: Any = None) -> Reply:
+    async def put(self, path: str, body: Any = None, **options: Any) -> Reply:
         """Set."""
-        return await self.send("PUT", path, json=body or {})
+        return await self.send("PUT", path, json=body or {}, **options)
 
-    async def patch(self, path: str, body: Any) -> Reply:
+    async def patch(self, path: str, body: Any, **options: Any) -> Reply:
         """Change."""
-        return await self.send("PATCH", path, json=body)
+        return await self.send("PATCH", path, json=body, **options)
 
-    async def delete(self, path: str) -> Reply:
+    async def delete(self, path: str, **options: Any) -> Reply:
         """Remove."""
-        return await self.send("DELETE", path)
+        return await self.send("DELETE", path, **options)
 
     # --- common requests -----------------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from aiohttp import hdrs, web
 _MIN_BYTES = 1024
 _LEVEL = 1  # twice as fast as level 6, for responses that are a few per cent larger; see benchmarks/README.md
 COMPRESSIBLE = web.ResponseKey("compressible", bool)  # marks a response
+KEEPS_TAG = web.ResponseKey("keepsTag", bool)  # marks a response whose `ETag` is the version of a record
 _PAGE_LEVEL = 6  # fewer bytes matter more to phones
 _MAX_PADDING = 100
 _MAX_BYTES_AT_ONCE = 65_536  # takes about a millisecond; larger bodies are compressed on a thread
@@ -26,7 +27,7 @@ _MAX_BYTES_AT_ONCE = 65_536  # takes about a millisecond; larger bodies are comp
 async def compress(request: web.Request, response: web.StreamResponse) -> None:
     """Compress the body of a JSON response or compressible page of more than 1 kB if the caller accepts gzip.
 
-    A strong `ETag` becomes a weak one, because the bytes differ.
+    A strong `ETag` of bytes becomes a weak one, because they differ; one that is the version of a record does not.
     """
     if not isinstance(response, web.Response):
         return
@@ -42,7 +43,7 @@ async def compress(request: web.Request, response: web.StreamResponse) -> None:
     encode = _compress_page if is_page else partial(gzip.compress, compresslevel=_LEVEL, mtime=0)
     response.body = await asyncio.to_thread(encode, body) if len(body) > _MAX_BYTES_AT_ONCE else encode(body)
     response.headers[hdrs.CONTENT_ENCODING] = "gzip"
-    if (etag := response.headers.get(hdrs.ETAG, "")).startswith('"'):
+    if (etag := response.headers.get(hdrs.ETAG, "")).startswith('"') and not response.get(KEEPS_TAG, False):
         response.headers[hdrs.ETAG] = f"W/{etag}"
 
 

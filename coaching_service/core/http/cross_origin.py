@@ -13,7 +13,7 @@ from coaching_service.core.http.routes import Route
 _PREFLIGHT_SECONDS = 600
 _METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 # X-API-Key is left out on purpose: a key in a web page is public.
-_REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-None-Match, Prefer, Range, X-Request-Id"
+_REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, Range, X-Request-Id"
 _RESPONSE_HEADERS = (
     "Content-Disposition, Deprecation, ETag, Idempotent-Replayed, Preference-Applied, RateLimit, RateLimit-Policy, "
     "Retry-After, Sunset, X-As-Of, X-Change-Id, X-Request-Id"

@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
@@ -38,6 +39,7 @@ from coaching_service.core.http.dry_runs import (
 )
 from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
+from coaching_service.core.http.preconditions import add_version_tag, find_version_read, with_conditions
 from coaching_service.core.http.request_limits import Authenticate, RequestLimits
 from coaching_service.core.http.request_parsing import (
     is_disconnected,
@@ -118,13 +120,16 @@ class HandlerDependencies:
 
 def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDependencies) -> None:
     """Add `routes` to `app`."""
+    declared = list(routes)
     by_path: dict[str, list[Route]] = {}
-    for route in routes:
+    for route in declared:
         by_path.setdefault(route.path, []).append(route)
     for path in sorted(by_path, key=_parameter_positions):
         pattern = re.sub(r"{(\w+)}", r"{\1:[^/]+}", path)  # aiohttp's own pattern does not match braces
         for route in by_path[path]:
-            handler = interruptible(dependencies.services, make_handler(route, dependencies))
+            handler = interruptible(
+                dependencies.services, make_handler(route, dependencies, find_version_read(route, declared))
+            )
             if route.method == "GET":
                 app.router.add_get(pattern, handler)  # also answers HEAD
             else:
@@ -147,8 +152,8 @@ def _method_not_allowed(methods: set[str]) -> AiohttpHandler:
     return handle
 
 
-def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHandler:
-    """Return the aiohttp handler of one declared route."""
+def make_handler(route: Route, dependencies: HandlerDependencies, version_read: Route | None = None) -> AiohttpHandler:
+    """Return the aiohttp handler of one declared route. `version_read`: see `find_version_read`."""
     query = route.query if isinstance(route.query, Schema) else None
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -166,21 +171,24 @@ def make_handler(route: Route, dependencies: HandlerDependencies) -> AiohttpHand
         if query is not None:
             arguments["query"] = read_query(query, request)
         await reject_dry_run(route, request, dependencies.body_limit)
-        json_body = None
+        limit, optional = dependencies.body_limit, route.body_optional
+        json_body = None if route.body is None else await read_json(ctx, request, limit, optional=optional)
+        reject_in_body(route, json_body)
+        conditional = with_conditions(route, version_read, request, {} if json_body is None else json_body)
         if route.body is not None:
-            json_body = await read_json(ctx, request, dependencies.body_limit, optional=route.body_optional)
-            reject_in_body(route, json_body)
             arguments["body"] = validate_body(route.body, json_body)
             if is_strict or route.rejects_unknown_fields:
                 reject_unknown_fields(route.body, json_body, arguments["body"])
         if route.multipart is not None:
             async with dependencies.services.work_slots.uploads.holding(ctx.slot_holder):
-                uploaded = await _handle_upload(route, route.multipart, request, ctx, arguments, dependencies)
+                uploaded = await _handle_upload(
+                    route, version_read, route.multipart, request, ctx, arguments, dependencies
+                )
             return _with_headers(uploaded, ctx)
         read_as_of = as_of()
         async with dependencies.limiter(route.request_class, ctx, waited, schedule=_schedule(route, ctx, arguments)):
             response: Download | web.StreamResponse = await _call(
-                route, request, await ctx.after_waiting(), arguments, json_body
+                conditional, request, await ctx.after_waiting(), arguments, json_body
             )
         if isinstance(response, Download):
             headers = {"X-Request-Id": ctx.request_id} | ({"Preference-Applied": STRICT} if is_strict else {})
@@ -238,6 +246,7 @@ def _with_headers(response: web.StreamResponse, ctx: Context, read_as_of: dateti
 
 async def _handle_upload(
     route: Route,
+    version_read: Route | None,
     multipart: MultipartBody,
     request: web.Request,
     ctx: Context,
@@ -252,6 +261,7 @@ async def _handle_upload(
             reject_unknown_names(upload.other_names)
         if multipart.text_fields:
             arguments["body"] = validate_body(multipart.schema, upload.texts)
+        route = with_conditions(route, version_read, request, arguments.get("body", {}))
         customer_id = _customer_id(route, ctx, arguments)
         async with store_upload(ctx, upload, multipart, customer_id, limits.photo_pixels) as file:
             arguments["file"] = file
@@ -300,7 +310,10 @@ async def _call_once(route: Route, ctx: Context, arguments: dict[str, Any], body
     headers = {"Idempotent-Replayed": "true"} if response.replayed else {}
     if response.replayed and response.change_id is not None:
         ctx.change_ids.append(response.change_id)
-    return _json_response(response.status, response.body, headers)
+    answer = _json_response(response.status, response.body, headers)
+    if route.is_versioned:
+        add_version_tag(answer, orjson.loads(response.body)["version"])
+    return answer
 
 
 def _customer_id(route: Route, ctx: Context, arguments: dict[str, Any]) -> ObjectId | None:
@@ -330,7 +343,10 @@ def _response(route: Route, result: Any) -> Any:
         status, result = 201 if result.created else 200, result.record
     if status == 204:
         return web.Response(status=204)
-    return _json_response(status, to_json(result))
+    response = _json_response(status, to_json(result))
+    if route.is_versioned and isinstance(result, Mapping) and result.get("_id") is not None:
+        add_version_tag(response, result["version"])
+    return response
 
 
 @on_worker_thread

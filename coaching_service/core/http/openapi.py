@@ -27,6 +27,7 @@ from coaching_service.core.http.openapi_schemas import (
     tag_variants,
     variant_attributes,
 )
+from coaching_service.core.http.preconditions import find_version_read, takes_if_match, takes_if_none_match
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.media import sendable_types
@@ -55,7 +56,8 @@ _SUCCESS = {
 }
 # Described once, in `components`: every response may have them, or those that refer to them.
 _SHARED_HEADERS = {
-    "ETag": "The version of the content, to send as `If-None-Match`.",
+    "ETag": "The version of the content: of a file to send as `If-None-Match`, of a record as `If-Match` of its next "
+    "change.",
     "Preference-Applied": "The preferences of the header `Prefer` that were applied: `handling=strict`, and "
     "`respond-async` with 202.",
     "RateLimit": 'What remains of the limit of requests, if there is one: `"requests";r=12;t=1`.',
@@ -78,6 +80,15 @@ _PREFER = {
 _IF_NONE_MATCH = {
     "description": "The `ETag` of the content that the caller has, or several: 304 if it has not changed.",
     "schema": {"type": "string"},
+}
+_IF_MATCH = {
+    "description": "The `ETag` of the record that the change is based on: 412 `VERSION_CONFLICT`, and nothing is "
+    "written, if it has another version by now.",
+    "schema": {"type": "string", "example": '"3"'},
+}
+_MUST_CREATE = {
+    "description": "`*`: 412 `ALREADY_EXISTS`, and nothing is written, if the record exists.",
+    "schema": {"type": "string", "enum": ["*"]},
 }
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
@@ -142,7 +153,9 @@ def describe(routes: Iterable[Route], tags: Sequence[tuple[str, str]], base_url:
     spec.components.security_scheme("apiKey", {"type": "apiKey", "in": "header", "name": "X-API-Key"})
     spec.components.security_scheme("session", {"type": "http", "scheme": "bearer"})
     spec.components.parameter("Prefer", "header", {"name": "Prefer", **_PREFER})
+    spec.components.parameter("IfMatch", "header", {"name": "If-Match", **_IF_MATCH})
     spec.components.parameter("IfNoneMatch", "header", {"name": "If-None-Match", **_IF_NONE_MATCH})
+    spec.components.parameter("MustCreate", "header", {"name": "If-None-Match", **_MUST_CREATE})
     for name, description in _SHARED_HEADERS.items():
         spec.components.header(name, _header(description))
     not_modified = {"description": "The caller has the current content.", "headers": _refer_to_headers("ETag")}
@@ -183,7 +196,7 @@ def _operation(route: Route, routes: Sequence[Route]) -> dict[str, Any]:
         "summary": route.summary,
         "description": route.documentation,
         "security": _security(route),
-        "parameters": _parameters(route),
+        "parameters": _parameters(route, routes),
         "responses": _responses(route, routes),
         "x-access": str(route.access),
         "x-retry": advice,
@@ -235,7 +248,7 @@ def _security(route: Route) -> list[dict[str, list[str]]]:
     return [{"apiKey": []}, {"session": []}]
 
 
-def _parameters(route: Route) -> list[Any]:
+def _parameters(route: Route, routes: Sequence[Route]) -> list[Any]:
     patterns = {name: field.metadata["pattern"] for name, field in route.path_fields.items()}
     descriptions = {**DESCRIPTIONS, **route.path_descriptions}
     parameters: list[Any] = [
@@ -257,6 +270,10 @@ def _parameters(route: Route) -> list[Any]:
         )
     if _NOT_MODIFIED in route.other_responses:
         parameters.append("IfNoneMatch")
+    if takes_if_match(route, find_version_read(route, routes)):
+        parameters.append("IfMatch")
+    if takes_if_none_match(route):
+        parameters.append("MustCreate")
     return parameters
 
 
@@ -308,7 +325,7 @@ def _success_headers(route: Route) -> dict[str, Any]:
     if route.deprecated is not None:
         headers["Deprecation"] = _header("The time from which the operation is deprecated: `@` and seconds since 1970.")
         headers["Sunset"] = _header("The time from which the operation may be gone, as a date of HTTP.")
-    if _NOT_MODIFIED in route.other_responses:
+    if _NOT_MODIFIED in route.other_responses or route.is_versioned:
         headers |= _refer_to_headers("ETag")
     return headers
 
@@ -334,6 +351,8 @@ def _errors(route: Route, routes: Sequence[Route]) -> list[type[errors.ServiceEr
     """Return the errors that a route can respond with, one for each status: the common base class of several."""
     possible = [error for error, applies in _ALWAYS_POSSIBLE if applies(route)]
     possible += [error for error in route.errors if error is not errors.LegacyFailure]
+    if takes_if_match(route, find_version_read(route, routes)):
+        possible.append(errors.PreconditionFailed)
     if _shares_literal_path(route, routes):
         possible.append(errors.MethodNotAllowed)
     return list({error.status: error for error in possible}.values())

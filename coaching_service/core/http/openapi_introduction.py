@@ -33,6 +33,11 @@ has `Preference-Applied: handling=strict`. Send it while you develop.
 **Jobs.** A bulk operation on more than 500 clients, or with `Prefer: respond-async`, is 202 with a `jobId`, and
 `Preference-Applied: respond-async` if it was preferred. So is the undo of such a batch.
 
+**Versions of records.** A response with one record has its `version` in the `ETag`. PUT, PATCH and DELETE with that
+value as `If-Match` change nothing if the record has another version by now: 412 `VERSION_CONFLICT`. A `version` in the
+body does the same, with 409. PUT by-external-id with `If-None-Match: *` only creates (412 `ALREADY_EXISTS`). An
+operation that cannot keep one of these headers refuses it (400 `NOT_SUPPORTED`).
+
 **Bytes.** JSON of more than 1 kB is compressed for `Accept-Encoding: gzip`. Operations with a 304 send an `ETag`, which
 `If-None-Match` takes.
 

@@ -171,6 +171,12 @@ class Route:
         return self._has_body_field("version")
 
     @property
+    def is_versioned(self) -> bool:
+        """Whether the response is one record with a version."""
+        schemas = self.returns.by_type.values() if isinstance(self.returns, Variant) else (self.returns,)
+        return any("version" in getattr(schema, "_declared_fields", ()) for schema in schemas)
+
+    @property
     def takes_dry_run(self) -> bool:
         """Whether the body may have `dryRun`: what the operation would do, and nothing is written."""
         return self._has_body_field("dryRun")
