@@ -6,6 +6,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
 TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # these are not time zones
+YEARS = range(1900, 2200)  # of all dates and times that are stored
+# Days that begin and end in every time zone, unlike the first and the last `date`.
+FIRST_EVERYWHERE, LAST_EVERYWHERE = date(2, 1, 1), date(9998, 12, 31)
+_MINUTES_OF_DAY = 1440
 
 
 def zone_of(timezone: str) -> ZoneInfo:
@@ -19,13 +23,17 @@ def local_date(moment: datetime, timezone: str) -> date:
 
 
 def midnight(day: date, timezone: str) -> datetime:
-    """Return the time at which `day` begins in `timezone`: UTC without a time zone, as it is stored."""
+    """Return the time at which `day` begins in `timezone`: UTC without a time zone, as it is stored.
+
+    A day of the year 1 or 9999 is as the next to it of another year: only damaged documents have one.
+    """
+    day = min(max(day, FIRST_EVERYWHERE), LAST_EVERYWHERE)
     return datetime.combine(day, time.min, zone_of(timezone)).astimezone(UTC).replace(tzinfo=None)
 
 
 def next_midnight(day: date, timezone: str) -> datetime:
     """Return the time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
-    return midnight(day + timedelta(days=1), timezone)
+    return midnight(min(day, LAST_EVERYWHERE) + timedelta(days=1), timezone)
 
 
 def at_local_time(day: date, clock: str, timezone: str) -> datetime:
@@ -35,12 +43,21 @@ def at_local_time(day: date, clock: str, timezone: str) -> datetime:
     minute that does.
     """
     zone = zone_of(timezone)
-    local = datetime.combine(day, time.fromisoformat(clock))
-    while True:
+    local = datetime.combine(min(max(day, FIRST_EVERYWHERE), LAST_EVERYWHERE), time.fromisoformat(clock))
+    for _ in range(_MINUTES_OF_DAY + 1):  # no clock is changed by more
         moment = local.replace(tzinfo=zone).astimezone(UTC)
         if moment.astimezone(zone).replace(tzinfo=None) == local:
             return moment.replace(tzinfo=None)
         local += timedelta(minutes=1)
+    raise ValueError("there is no such time within a day")
+
+
+def add_years(day: date, years: int) -> date:
+    """Return the same day in another year; 28 February for a leap day that it does not have."""
+    try:
+        return day.replace(year=day.year + years)
+    except ValueError:
+        return day.replace(year=day.year + years, day=28)
 
 
 def format_day(day: date) -> str:

@@ -12,6 +12,7 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
+from coaching_service.core.dates import YEARS
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.fields import declarations_of, plain_type
 from coaching_service.core.ids import NameOrId, ObjectId, parse_id
@@ -99,6 +100,8 @@ def _convert_time(value: Any, path: str, _: MapId) -> datetime:
         utc = time.astimezone(UTC) if time.tzinfo else time
     except (TypeError, ValueError, OverflowError):
         raise _error(path, "must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME") from None
+    if utc.year not in YEARS:
+        raise _error(path, f"must be in the years {YEARS[0]} to {YEARS[-1]}", "INVALID_TIME")
     return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from typing import Annotated, Any, TypedDict
 
 import orjson
-from marshmallow import fields, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.validation import Date, Identifier, Input, ListOf, in_range
+from coaching_service.core.dates import FIRST_EVERYWHERE, LAST_EVERYWHERE
+from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, ListOf, SearchedDate, in_range
 from coaching_service.core.validation_messages import DEFAULT_CODE, Message, invalid
 
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -87,8 +88,22 @@ class DateRange(Input):
             raise invalid("must not be before startDate", "BEFORE_START", "endDate")
 
 
+class SearchedRange(DateRange):
+    """`startDate` and `endDate` of a query, both included; the end must not be before the start."""
+
+    startDate = SearchedDate(required=True)
+    endDate = SearchedDate(required=True)
+
+
+_FIRST_TIME, _LAST_TIME = datetime.combine(FIRST_EVERYWHERE, time.min), datetime.combine(LAST_EVERYWHERE, time.max)
+
+
 class QueryTime(fields.String):
-    """A time in a query parameter or body: ISO 8601, UTC unless it names an offset; loaded as stored times are."""
+    """A time in a query parameter or body: ISO 8601, UTC unless it names an offset; loaded as stored times are.
+
+    Stored values are compared with it, so it may be any time; one in the year 1 or 9999, which not every zone has, is
+    loaded as the next to it in another year.
+    """
 
     default_error_messages = {"invalid": Message("must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME")}
 
@@ -98,10 +113,21 @@ class QueryTime(fields.String):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:  # type: ignore[override]  # text on the wire, a time in the service
         try:
-            time = datetime.fromisoformat(value)
-            return (time if time.tzinfo is None else time.astimezone(UTC)).replace(tzinfo=None)
+            moment = datetime.fromisoformat(value)
+            utc = (moment if moment.tzinfo is None else moment.astimezone(UTC)).replace(tzinfo=None)
+            return min(max(utc, _FIRST_TIME), _LAST_TIME)
         except (TypeError, ValueError, OverflowError):  # in bodies, and arguments of tools, it may be of any type
             raise self.make_error("invalid") from None
+
+
+class LoggedTime(QueryTime):
+    """When something was done: on a day of a log. One in the future counts as now."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> datetime:  # type: ignore[override]  # as of QueryTime
+        done_at = super()._deserialize(value, attr, data, **options)
+        if str(done_at.date()) < CalendarDate.first:
+            raise ValidationError(Message(f"must not be before {CalendarDate.first}", "DATE_OUT_OF_RANGE"))
+        return done_at
 
 
 # --- text fields of multipart forms ----------------------------------------------------------------------------------

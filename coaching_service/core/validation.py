@@ -6,14 +6,14 @@ import copy
 import math
 import re
 from collections.abc import Mapping
-from datetime import date
-from typing import Any, TypedDict
+from datetime import UTC, date, datetime
+from typing import Any, ClassVar, TypedDict
 from unicodedata import category
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
-from coaching_service.core.dates import TIMEZONES
+from coaching_service.core.dates import TIMEZONES, YEARS, add_years
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId, parse_id
 from coaching_service.core.text import DIRECTION_CONTROLS, without_separators
@@ -190,11 +190,17 @@ class Switches(fields.Nested):
 
 
 class Date(fields.String):
-    """An existing date, written exactly `YYYY-MM-DD`; it remains a string. marshmallow's Date accepts 20260302."""
+    """An existing date, written exactly `YYYY-MM-DD`, within the bounds of its kind; it remains a string.
 
+    Each subclass is a kind of date, with bounds of its own. marshmallow's Date accepts 20260302.
+    """
+
+    first: ClassVar[str] = f"{YEARS[0]}-01-01"
+    last: ClassVar[str] = f"{YEARS[-1]}-12-31"
     default_error_messages = {
         "invalid": Message("must be a date in the form YYYY-MM-DD", "INVALID_DATE"),
         "nonexistent": Message("must be a date that exists", "INVALID_DATE"),
+        "range": Message("must be from {first} to {last}", "DATE_OUT_OF_RANGE"),
     }
 
     def __init__(self, **options: Any) -> None:
@@ -207,7 +213,39 @@ class Date(fields.String):
             date.fromisoformat(value)
         except ValueError:
             raise self.make_error("nonexistent") from None
+        first, last = self.bounds()
+        if not first <= value <= last:
+            raise self.make_error("range", first=first, last=last)
         return value
+
+    @classmethod
+    def bounds(cls) -> tuple[str, str]:
+        """Return the first and the last day."""
+        return cls.first, cls.last
+
+
+class SearchedDate(Date):
+    """The end of a range in a query, or a day to look for: it is stored nowhere, so it may be any date."""
+
+    first, last = str(date.min), str(date.max)
+
+
+class CalendarDate(Date):
+    """A day of a calendar or of a log: until `years` from today."""
+
+    first = "1950-01-01"
+    years: ClassVar[int] = 10
+
+    @classmethod
+    def bounds(cls) -> tuple[str, str]:
+        """Return the first and the last day."""
+        return cls.first, str(add_years(datetime.now(UTC).date(), cls.years))
+
+
+class AbsenceDate(CalendarDate):
+    """A day of a period in which a client cannot train as planned."""
+
+    years = 5
 
 
 class TimeOfDay(Text):

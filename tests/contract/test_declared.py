@@ -5,17 +5,24 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
+from marshmallow import Schema, ValidationError, fields
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features
 from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
+from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.media import CSV
+from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, SearchedDate
+from coaching_service.people.customers.models import Birthday
+from coaching_service.web import views
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient, document
 from tests.support.declared_world import World, make_world, small_picture
@@ -35,6 +42,54 @@ def test_the_source_has_the_name_of_every_operation() -> None:
     for route in ROUTES:
         handler = re.sub(r"(?<!^)(?=[A-Z])", "_", route.operation_id).lower()
         assert handler in handlers or f'"{route.operation_id}"' in source, route.operation_id
+
+
+def dates_in(schema: Schema, path: str = "") -> Iterator[tuple[str, Date]]:
+    """The fields of a schema that are dates, by path."""
+    for name, each in schema.fields.items():
+        inner = each.inner if isinstance(each, fields.List) else each
+        if isinstance(inner, Date):
+            yield f"{path}{name}", inner
+        elif isinstance(inner, fields.Nested):
+            yield from dates_in(inner.schema, f"{path}{name}.")
+
+
+BODIES = {f"{route.method} {route.path}": route.body for route in ROUTES if isinstance(route.body, Schema)}
+TOOLS = {f"TOOL {tool.name}": tool.takes for tool in tools_of(features.TOOLS)}
+FORMS = {f"FORM {page.path}": page.form for page in views.list_pages() if isinstance(page.form, Schema)}
+
+
+def test_every_date_that_is_stored_has_bounds() -> None:
+    """Contract 1: no body, tool or form accepts what a program sends for "no date"; a search stores none."""
+    dates = [(name, *each) for name, schema in (BODIES | TOOLS | FORMS).items() for each in dates_in(schema)]
+    searched = {f"{name} {path}" for name, path, field in dates if isinstance(field, SearchedDate)}
+    assert searched == {
+        "FORM /app/customers/{customerId}/progress/sets/{metricsSetId}/metrics/{metricId}/delete date",
+        "FORM /train/measurements/{metricsSetId}/{metricId}/delete date",
+        "TOOL log_workout date",
+    }
+    assert len(dates) > 60
+    for name, path, field in dates:
+        for day in ("0001-01-01", "1899-12-31", "2200-01-01", "9999-12-31"):
+            if not isinstance(field, SearchedDate):
+                with pytest.raises(ValidationError) as refused:
+                    field.deserialize(day)
+                assert refused.value.messages[0].code == "DATE_OUT_OF_RANGE", (name, path, day)
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "years"),
+    [(CalendarDate, "1950-01-01", 10), (AbsenceDate, "1950-01-01", 5), (Birthday, "1900-01-01", 0)],
+)
+def test_kinds_of_dates(kind: type[Date], first: str, years: int) -> None:
+    """Contract 1 and 20: a birthday may be tomorrow, where it is tomorrow already."""
+    today = datetime.now(UTC).date()
+    last = today.replace(year=today.year + years, day=min(today.day, 28))  # of 29 February: no such day in other years
+    for day in (first, str(last)):
+        assert kind().deserialize(day) == day
+    for day in (str(date.fromisoformat(first) - timedelta(days=1)), str(last + timedelta(days=5))):
+        with pytest.raises(ValidationError):
+            kind().deserialize(day)
 
 
 @each_route

@@ -177,8 +177,8 @@ def test_dates_that_a_spreadsheet_wrote_as_numbers() -> None:
     assert [row.details.get("birthday") for row in roster.rows] == ["1990-05-07", "1932-11-07"]
 
 
-@pytest.mark.parametrize("day", ["1850-03-04", "1949-12-31", "18000"])
-def test_a_day_before_1950_is_reported(day: str) -> None:
+@pytest.mark.parametrize("day", ["1850-03-04", "1949-12-31", "18000", "2199-03-04"])
+def test_a_day_before_1950_or_too_far_ahead_is_reported(day: str) -> None:
     content = f"{SETS}{day},Squat,5,,\n"
     assert (sets(content), problems(content)) == ([], [("date", "INVALID_DATE")])
 

@@ -10,6 +10,7 @@ import pytest
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.jobs import finished
+from tests.support.schedules import LAST_DAY
 from tests.support.training import Json, block_with, client_path, employee_key, exercise_of, log, read, task
 
 WEEK = {"startDate": MONDAY, "endDate": "2026-03-08"}
@@ -272,10 +273,12 @@ async def test_fields_are_those_of_the_operation_on_one_client(
 
 
 async def test_client_who_cannot_be_changed_fails_alone(coach: CoachClient, clients: Clients) -> None:
-    await coach.schedule(clients.ana, "9999-12-30")
+    await coach.schedule(clients.ana, LAST_DAY)
     result = (await bulk(coach, "shift", {"ids": clients.ids, "from": "2026-03-03", "days": 30})).ok()
     assert [(each["customerId"], each["code"]) for each in result["failed"]] == [(clients.ana["_id"], "BAD_REQUEST")]
-    assert result["failed"][0]["message"] == "days leaves the calendar: 9999-12-30 moved by 30 days is not a date"
+    assert result["failed"][0]["message"] == (
+        f"days leaves the calendar, which is from 1950-01-01 to {LAST_DAY}: {LAST_DAY} moved by 30 days"
+    )
     assert [block["date"] for block in await calendar(coach, clients.bo)] == [MONDAY, "2026-04-03"]
     assert [block["date"] for block in await calendar(coach, clients.ana)] == [MONDAY, "2026-03-04"]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
+from coaching_service.core.dates import add_years
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service
 from tests.contract.test_queries import assert_efficient, profiling
@@ -15,6 +16,11 @@ from tests.support.training import Json, client_path, employee_key
 
 OWN = "/customer/availability"
 FLU = {"kind": "ill", "from": "2026-03-02", "until": "2026-03-08", "note": "Flu."}
+
+
+def ahead(years: int, days: int) -> str:
+    """The date that is so many years and days from today."""
+    return str(add_years(datetime.now(UTC).date(), years) + timedelta(days=days))
 
 
 def path(customer: Json, *parts: str) -> str:
@@ -49,6 +55,42 @@ async def test_coach_enters_changes_and_deletes_a_period(coach: CoachClient) -> 
     assert (await coach.get(path(ana))).ok() == [earlier, changed]
     assert (await coach.delete(path(ana, later["_id"]))).refused(404)["code"] == "AVAILABILITY_NOT_FOUND"
     (await coach.patch(path(ana, UNKNOWN), {"note": "x"})).refused(404)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "field"),
+    [
+        ("0001-01-01", None, "from"),  # what some programs send for "no date"
+        ("0001-01-01", "2026-03-08", "from"),
+        ("2026-03-02", "9999-12-31", "until"),
+        ("2026-03-02", ahead(5, 1), "until"),
+        (ahead(5, 1), None, "from"),
+        ("2010-03-02", "2015-03-03", "until"),
+        (ahead(-5, -1), None, "from"),
+    ],
+)
+async def test_a_period_is_within_five_years(coach: CoachClient, first: str, last: str | None, field: str) -> None:
+    """Contract 20: at most five years from today, and at most five years long; an open one until today."""
+    ana = await coach.create_customer()
+    [error] = (await coach.post(path(ana), FLU | {"from": first, "until": last})).refused(400)["errors"]
+    assert (error["field"], error["code"]) == (field, "DATE_OUT_OF_RANGE")
+    own = await (await coach.as_client(ana)).post(OWN, FLU | {"from": first, "until": last})
+    assert own.refused(400)["errors"][0]["code"] == "DATE_OUT_OF_RANGE"
+    await enter(coach, ana, "2010-03-02", "2015-03-02")
+    period = await enter(coach, ana, ahead(0, 0), ahead(5, 0))
+    [error] = (await coach.patch(path(ana, period["_id"]), {"from": ahead(0, -1)})).refused(400)["errors"]
+    assert (error["field"], error["code"]) == ("until", "DATE_OUT_OF_RANGE")
+
+
+async def test_a_stored_period_beyond_the_bounds_can_be_corrected_and_deleted(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    period = await enter(coach, ana, "2026-03-02", None)
+    where = {"_id": ObjectId(period["_id"])}
+    await coach.ctx.db["availability"].update_one(where, {"$set": {"from": "0001-01-01", "until": "9999-12-31"}})
+    assert (await coach.patch(path(ana, period["_id"]), {"note": "x"})).ok()["note"] == "x"
+    (await coach.patch(path(ana, period["_id"]), {"from": "2026-03-02"})).refused(400, "until")
+    assert (await coach.patch(path(ana, period["_id"]), {"from": "2026-03-02", "until": None})).ok()["until"] is None
+    (await coach.delete(path(ana, period["_id"]))).ok(204)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from coaching_service.core.dates import add_years
 from tests.support.client import MONDAY, SUNDAY, CoachClient, Reply
 from tests.support.training import Json, circuit_of, client_path, exercise_of, one_of_each, task
 
+# Contract 1: days of a calendar or a log are from 1950 to ten years from today.
+FIRST_DAY, LAST_DAY = "1950-01-01", str(add_years(datetime.now(UTC).date(), 10))
 EVER = ("0001-01-01", "9999-12-31")
 WEDNESDAY, THURSDAY, NEXT_MONDAY, NEXT_SUNDAY = "2026-03-04", "2026-03-05", "2026-03-09", "2026-03-15"
 WEEK = {"startDate": MONDAY, "endDate": SUNDAY}
 HEAVIER = {"load": {"add": 2.5}}
 _IDENTITY = ("_id", "createdAt", "updatedAt", "version", "changeId", "dryRun", "assignmentId")
+
+
+def before_last(days: int) -> str:
+    """The date that is so many days before the last day of a calendar."""
+    return str(date.fromisoformat(LAST_DAY) - timedelta(days=days))
 
 
 def without_identity(value: Any) -> Any:

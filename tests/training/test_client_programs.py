@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.schedules import EVER, batch, plan_of, without_identity
+from tests.support.schedules import EVER, batch, before_last, plan_of, without_identity
 from tests.support.training import Json, client_path, employee_key, exercise_of, feed, log, one_of_each, path_of, task
 
 WEDNESDAY = "2026-03-04"
@@ -180,7 +180,7 @@ async def test_replacing_also_clears_the_days_between(coach: CoachClient) -> Non
         ({"weekdays": ["1"]}, "weekdays.0"),
         ({"onConflict": "x"}, "onConflict"),
         ({"dryRun": "yes"}, "dryRun"),
-        ({"weekdays": [1], "startDate": "9999-12-28"}, "startDate"),
+        ({"weekdays": [1], "startDate": before_last(2)}, "startDate"),
     ],
 )
 async def test_invalid_requests_are_refused(coach: CoachClient, change: Json, field: str) -> None:

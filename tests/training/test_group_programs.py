@@ -13,6 +13,7 @@ from aiohttp import FormData
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
 from tests.support.client import UNKNOWN, CoachClient
+from tests.support.schedules import LAST_DAY
 from tests.support.service_process import until
 from tests.support.training import Json, client_path, employee_key, log
 from tests.training.test_client_programs import days_from_today, program_with, programs_of
@@ -213,7 +214,7 @@ async def test_who_may_set_it(coach: CoachClient) -> None:
 
 async def test_a_program_that_leaves_the_calendar_keeps_nobody_out_of_the_group(coach: CoachClient) -> None:
     """It is refused, and not given once it has got too long."""
-    rule = {"startOn": "9999-12-31"}
+    rule = {"startOn": LAST_DAY}
     (await coach.put(PATH, {**rule, "programId": (await program_with(coach, 1, 2))["_id"]})).refused(400, "startOn")
     program = await program_with(coach, 1)
     await set_program(coach, program, **rule)

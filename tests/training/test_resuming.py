@@ -13,7 +13,7 @@ from coaching_service.training.resuming.models import ResumeMode
 from coaching_service.training.schedule import service as schedule
 from tests.support.check_ins import check_in, day
 from tests.support.client import CoachClient
-from tests.support.schedules import EVER, without_identity
+from tests.support.schedules import EVER, LAST_DAY, without_identity
 from tests.support.training import Json, block_with, client_path, log, task
 
 
@@ -168,7 +168,7 @@ async def test_a_client_returned_long_ago_from_an_absence_that_ended_then(
 async def test_errors_name_the_field_of_the_request(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
     ana = await coach.create_customer()
     await absent(coach, ana, day(coach, 2), None)
-    for date in (day(coach, 3), "9999-12-31"):
+    for date in (day(coach, 3), LAST_DAY):
         await block_with(coach, ana, task(), date=date)
     cases: tuple[tuple[ResumeMode, int], ...] = (("shift", 500), ("shift", 0), ("drop", 0))
     for mode, most in cases:

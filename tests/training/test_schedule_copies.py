@@ -11,6 +11,7 @@ from tests.support.imported_history import SETS
 from tests.support.schedules import (
     EVER,
     HEAVIER,
+    LAST_DAY,
     NEXT_MONDAY,
     NEXT_SUNDAY,
     WEDNESDAY,
@@ -141,10 +142,10 @@ async def test_days_with_blocks_are_treated_as_requested(
 async def test_a_copy_past_the_calendar_copies_nothing(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     await batch(coach, ana, *({"name": day, "date": day} for day in (MONDAY, TUESDAY)))
-    body = {**WEEK, "targetDate": "9999-12-31"}
+    body = {**WEEK, "targetDate": LAST_DAY}
     (await post(coach, ana, "copy", **body)).refused(400, "targetDate")
     assert len(await coach.calendar(ana, *EVER)) == 2
-    only_monday = {"startDate": MONDAY, "endDate": MONDAY, "targetDate": "9999-12-31"}
+    only_monday = {"startDate": MONDAY, "endDate": MONDAY, "targetDate": LAST_DAY}
     assert len((await operate(coach, ana, "copy", **only_monday))["created"]) == 1
 
 

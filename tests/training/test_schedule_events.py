@@ -30,6 +30,7 @@ from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from tests.support.client import MONDAY, TUESDAY, CoachClient
+from tests.support.schedules import LAST_DAY
 
 TASK: ItemInput = {"type": "TASK", "taskFields": {"title": "Walk", "description": None}}
 
@@ -119,7 +120,7 @@ async def _end_program(recorder: Recorder) -> None:
     plan = programs.ProgramPlan(program["_id"])
     await block_batches.create_block(recorder.ctx, plan, _empty("Day 1", day=1))
     customer_id = recorder.calendar.customer_id
-    assigned = await assignments.assign(recorder.ctx, program["_id"], customer_id, "2999-01-01")
+    assigned = await assignments.assign(recorder.ctx, program["_id"], customer_id, LAST_DAY)
     recorder.events.clear()
     assert assigned["assignmentId"] is not None
     await assignments.end(recorder.ctx, customer_id, assigned["assignmentId"], remove_upcoming=True)

@@ -291,12 +291,12 @@ async def test_implausible_date_is_rejected(coach: CoachClient, owner_page: Visi
     body = await training.metric_set(coach, "Waist")
     await coach.post(ana.replace("/app/", "/coach/") + "/metrics-sets", {"metricsSetId": body["_id"]})
     page = await owner_page.get(f"{ana}/progress")
-    message = "must be a date from 1900 on and not after"
+    message = "must be a date from 1950 on and not after"
     today = coach.ctx.caller.today()
     tomorrow = str(today + timedelta(days=1))
-    for day in ("0001-01-01", "1899-12-31", "9999-12-31", str(today + timedelta(days=3))):
+    for day in ("0001-01-01", "1949-12-31", "9999-12-31", str(today + timedelta(days=3))):
         (await upload(owner_page, ana, PHOTO, createdAt=day)).ok(400).says(f"This {message} tomorrow.")
-    for day in ("0001-01-01", "1899-12-31", "9999-12-31", tomorrow):
+    for day in ("0001-01-01", "1949-12-31", "9999-12-31", tomorrow):
         rejected = await owner_page.submit(page, f"{ana}/progress", date=day, value="80")
         rejected.ok(400).says(f"Date: This {message} today.")
     assert await photos(coach, ana) == []

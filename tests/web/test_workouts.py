@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
+from tests.support.schedules import LAST_DAY
 from tests.support.visitor import Visitor
 
 SETS = [
@@ -171,7 +172,7 @@ async def test_copy_proposes_the_next_week(coach: CoachClient, owner_page: Visit
     program_path = f"/app/programs/{program['_id']}/blocks"
     for path, field, proposed in (
         (page_of(await coach.schedule(ana, "2026-02-25")), "date", "2026-03-04"),
-        (page_of(await coach.schedule(ana, "9999-12-31")), "date", "9999-12-31"),
+        (page_of(await coach.schedule(ana, LAST_DAY)), "date", LAST_DAY),
         (f"{program_path}/{(await coach.post(blocks_path, {'name': 'Legs', 'day': 3})).ok(201)['_id']}", "day", "10"),
     ):
         page = await owner_page.get(path)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # The order of import: a document refers only to documents of earlier stages.
 LIBRARY, TEMPLATES, CLIENTS, TRAINING, RECORDS, CONVERSATIONS = range(6)
 _METADATA = ("companyId", "createdAt", "updatedAt", "version")
+_IN_IMPORTS = {"DATE_OUT_OF_RANGE": "INVALID_DATE"}  # as rows of other files report it
 FILE_FIELDS = ("fileId", "thumbnailId")
 FileLimit = Literal["photo", "plan", "attachment"]
 
@@ -116,7 +117,7 @@ class Portable:
         """
         document: dict[str, Any] = self._converter(record, "", map_id)
         for errors in find_invalid(document, self.all_checks):
-            raise InvalidFields(errors)
+            raise InvalidFields([{**each, "code": _IN_IMPORTS.get(each["code"], each["code"])} for each in errors])
         return self.complete(document)
 
 

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH
+from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, CalendarDate
 from coaching_service.integrations.history_files import values
 from coaching_service.integrations.history_files._amounts import read_amount, read_repetitions, seconds_in_unit
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, Cells, Dialect, cells_of
@@ -46,8 +46,7 @@ _LONGEST: Mapping[Field, int] = {
     "notes": TEXT_LENGTH,
     "workoutNotes": TEXT_LENGTH,
 }
-_FIRST_YEAR = 1950
-_ANY_DAY = date(_FIRST_YEAR, 1, 1)  # of sets that have no date until a question is answered
+_ANY_DAY = date.fromisoformat(CalendarDate.first)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
 _OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT")
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
@@ -258,8 +257,9 @@ class RowReader:
         if moment is None:
             self._report("date", "REQUIRED", "is empty")
             return None
-        if moment.day.year < _FIRST_YEAR:
-            self._report("date", "INVALID_DATE", f"is before {_FIRST_YEAR}")
+        first, last = CalendarDate.bounds()
+        if not first <= str(moment.day) <= last:
+            self._report("date", "INVALID_DATE", f"must be from {first} to {last}")
             return None
         try:
             clock = self._clock_of(_cell(cells, "time"))

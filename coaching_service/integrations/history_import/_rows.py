@@ -15,7 +15,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Description, Label, labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
-from coaching_service.core.validation import Date, Integer, Number, Text
+from coaching_service.core.validation import CalendarDate, Integer, Number, Text
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.history_import.answers import new_work
@@ -27,7 +27,7 @@ from coaching_service.training.workouts.blocks import imported
 
 
 class _Performed(TypedDict):
-    date: Annotated[str, Date(), Description("YYYY-MM-DD."), Label("Date")]
+    date: Annotated[str, CalendarDate(), Description("YYYY-MM-DD."), Label("Date")]
     exercise: Annotated[str, Text(), Description("As written."), Label("Exercise")]
 
 

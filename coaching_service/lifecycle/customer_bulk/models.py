@@ -9,7 +9,7 @@ from marshmallow import RAISE, fields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Identifier, Input, Integer, ListOf, StringList, Text
+from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, Integer, ListOf, StringList, Text
 from coaching_service.people.customers.models import CustomerFilter
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.training.schedule.models import OnConflict, SkipReason, on_conflict
@@ -62,7 +62,7 @@ class BulkProgramAssignment(CustomerSelection):
     """The program to assign, and the date of its first day."""
 
     programId: ObjectId
-    startDate: Annotated[str, Date()]
+    startDate: Annotated[str, CalendarDate()]
     weekdays: Annotated[
         list[int] | None,
         ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),

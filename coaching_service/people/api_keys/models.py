@@ -11,7 +11,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Partial, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
+from coaching_service.core.validation import Date, Text
 from coaching_service.people.account.models import Account
 from coaching_service.people.team.models import PERMISSIONS, Coach
 from coaching_service.people.team.schemas import Permissions
@@ -26,6 +26,7 @@ class DateTimeInput(fields.Field[datetime]):
             utc = time.astimezone(UTC) if time.tzinfo else time
         except (TypeError, ValueError, OverflowError):
             raise ValidationError("must be a time in ISO 8601, such as 2026-03-02T08:30:00Z") from None
+        Date().deserialize(str(utc.date()), attr)
         return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Change, Default, Description, Label, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Text
+from coaching_service.core.validation import AbsenceDate, Text
 
 AvailabilityKind = Literal["away", "injured", "ill", "limited"]
 
@@ -27,10 +27,10 @@ class _Reason(TypedDict):
 AvailabilityDates = TypedDict(
     "AvailabilityDates",
     {
-        "from": Annotated[str, Date(), Description("The first day."), Label("First day")],
+        "from": Annotated[str, AbsenceDate(), Description("The first day."), Label("First day")],
         "until": Annotated[
             str | None,
-            Date(),
+            AbsenceDate(),
             Default(None),
             Description(request="The last day. Default: no end yet.", response="The last day; null: no end yet."),
             Label("Last day"),

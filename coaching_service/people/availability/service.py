@@ -116,11 +116,10 @@ def describe(period: Availability) -> str:
 async def create(ctx: Context, customer_id: ObjectId, new: NewAvailability) -> Availability:
     """Add a period of a client.
 
-    Raises InvalidFields if it ends before it begins, Conflict if it overlaps another one, and what `list_availability`
-    raises.
+    Raises what `require_period` raises, Conflict if it overlaps another one, and what `list_availability` raises.
     """
     await activity_dates.lock_active(ctx, customer_id)
-    store.require_order(new["from"], new["until"])
+    store.require_period(new["from"], new["until"])
     await _require_free(ctx, customer_id, new["from"], new["until"])
     author = None if ctx.caller.is_coach else "client"
     period = await periods.insert(ctx, {**new, "customerId": customer_id, "createdBy": author})
@@ -165,9 +164,9 @@ async def update(ctx: Context, customer_id: ObjectId, period_id: ObjectId, chang
     before = await _get_own(ctx, customer_id, period_id)
     fields = cast("AvailabilityChange", {name: value for name, value in change.items() if name != "version"})
     first, last = fields.get("from", before["from"]), fields.get("until", before["until"])
-    store.require_order(first, last)
+    if has_moved := (first, last) != (before["from"], before["until"]):
+        store.require_period(first, last)
     await _require_free(ctx, customer_id, first, last, period_id)
-    has_moved = (first, last) != (before["from"], before["until"])
     return await _set_fields(
         ctx, before, {**fields, "isResumed": False} if has_moved else fields, change.get("version")
     )

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date
 from typing import Any, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.dates import add_years
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import AbsenceDate
 from coaching_service.people.availability.absences import LIMITED
 from coaching_service.people.availability.models import Availability, StoredAvailability
 
@@ -32,15 +35,23 @@ def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> 
 
 
 def _complete_imported(period: dict[str, Any]) -> dict[str, Any]:
-    """Return an imported period. Raises InvalidFields if it ends before it begins."""
-    require_order(period["from"], period["until"])
+    """Return an imported period. Raises what `require_period` raises, unless it is open, for however long."""
+    if period["until"] is not None:
+        require_period(period["from"], period["until"])
     return period
 
 
-def require_order(first: str, last: str | None) -> None:
-    """Raise InvalidFields if a period ends before it begins."""
+def require_period(first: str, last: str | None) -> None:
+    """Raise InvalidFields if a period ends before it begins, or is too long; one without an end is, until today."""
     if last is not None and last < first:
         raise invalid_field("until", "must not be before from", code="BEFORE_START")
+    _, latest = AbsenceDate.bounds()
+    longest = add_years(date.fromisoformat(first), AbsenceDate.years)
+    if (last or str(now().date())) > min(str(longest), latest):
+        message = (
+            f"must be at most {AbsenceDate.years} years after from, and at most {AbsenceDate.years} years from today"
+        )
+        raise invalid_field("until" if last else "from", message, code="DATE_OUT_OF_RANGE")
 
 
 periods = Documents[Availability](

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
-from marshmallow import ValidationError, fields
+from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
@@ -111,13 +111,12 @@ class DatedCount(TypedDict):
 
 
 class Birthday(Date):
-    """A date from 1900-01-01 to today, in the time zone that is furthest ahead."""
+    """A date of birth: until today, in the time zone that is furthest ahead."""
 
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **options: Any) -> str:
-        birthday = super()._deserialize(value, attr, data, **options)
-        if not "1900-01-01" <= birthday <= str((datetime.now(UTC) + _EARLIEST_ZONE).date()):
-            raise ValidationError("must not be in the future or before 1900")
-        return birthday
+    @classmethod
+    def bounds(cls) -> tuple[str, str]:
+        """Return the first and the last day."""
+        return cls.first, str((datetime.now(UTC) + _EARLIEST_ZONE).date())
 
 
 class _Names(TypedDict):

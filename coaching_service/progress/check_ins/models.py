@@ -12,7 +12,7 @@ from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Input, Integer, Text
+from coaching_service.core.validation import CalendarDate, Date, Input, Integer, Text
 from coaching_service.core.validation_messages import invalid
 from coaching_service.training.workouts.items.models import NewTaskFields, TaskFields
 
@@ -41,7 +41,7 @@ class Recurrence(TypedDict):
     ]
     startDate: Annotated[
         str,
-        Date(),
+        CalendarDate(),
         Description("The first date on which it can take place.", argument="First day. Default: the client's today."),
     ]
     until: Annotated[

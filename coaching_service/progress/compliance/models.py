@@ -13,7 +13,7 @@ from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Date, Input
+from coaching_service.core.validation import Date, Input, SearchedDate
 from coaching_service.core.validation_messages import Message, invalid
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 
@@ -117,11 +117,13 @@ class _RateQuery(PartQuery):
 _Range = TypedDict(
     "_Range",
     {
-        "from": NotRequired[Annotated[str, Date(), Description("The first date, with `to` and without `period`.")]],
+        "from": NotRequired[
+            Annotated[str, SearchedDate(), Description("The first date, with `to` and without `period`.")]
+        ],
         "to": NotRequired[
             Annotated[
                 str,
-                Date(),
+                SearchedDate(),
                 Description(f"The last date, included; at most {MAX_LIST_DAYS} days with the first one."),
             ]
         ],

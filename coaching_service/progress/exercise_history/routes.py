@@ -10,7 +10,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.pagination import Page, PageFields, PageQuery
-from coaching_service.core.query import DateRange
+from coaching_service.core.query import SearchedRange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OwnExercise
 from coaching_service.library.exercises.schemas import OWN_EXERCISE
@@ -31,7 +31,9 @@ async def list_done_exercises(ctx: Context, customer_id: ObjectId, query: PageFi
 
 
 @routes.get(
-    "/exercise/{exerciseId}/progress", access=coach(CUSTOMERS.VIEW), query=query_of(models.ProgressQuery, DateRange)()
+    "/exercise/{exerciseId}/progress",
+    access=coach(CUSTOMERS.VIEW),
+    query=query_of(models.ProgressQuery, SearchedRange)(),
 )
 async def get_exercise_progress(
     ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, query: models.ProgressQuery
@@ -74,7 +76,7 @@ async def get_own_exercise(ctx: Context, exercise_id: ObjectId) -> OwnExercise:
     return await exercises.get_for_client(ctx, exercise_id)
 
 
-@own_routes.get("/progress", access=customer(), query=query_of(models.ProgressQuery, DateRange)())
+@own_routes.get("/progress", access=customer(), query=query_of(models.ProgressQuery, SearchedRange)())
 async def get_own_exercise_progress(
     ctx: Context, exercise_id: ObjectId, query: models.ProgressQuery
 ) -> list[models.ProgressPoint]:

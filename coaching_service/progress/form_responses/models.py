@@ -12,7 +12,7 @@ from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
-from coaching_service.core.validation import Date, Input, Text
+from coaching_service.core.validation import CalendarDate, Input, SearchedDate, Text
 from coaching_service.library.forms.models import AnswerValue
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -30,7 +30,7 @@ class ResponseFields(TypedDict):
 
     formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
     formName: Annotated[str, Text()]
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
     answers: list[FormResponseAnswer]
 
 
@@ -64,7 +64,8 @@ class ReceivedResponse(FormResponse):
 
 # From `from` to `to`, both included. `from` is a keyword of Python, so this type has the functional form.
 OpenRange = TypedDict(
-    "OpenRange", {"to": NotRequired[Annotated[str, Date()]], "from": NotRequired[Annotated[str, Date()]]}
+    "OpenRange",
+    {"to": NotRequired[Annotated[str, SearchedDate()]], "from": NotRequired[Annotated[str, SearchedDate()]]},
 )
 
 

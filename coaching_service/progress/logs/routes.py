@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange, Period
+from coaching_service.core.query import Period, SearchedRange
 from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, WorkoutBlockLog
@@ -54,7 +54,9 @@ async def log_workout_block(ctx: Context, customer_id: ObjectId, wblock_id: Obje
 own_routes = Routes("/customer", tag="The client's own")
 
 
-@own_routes.get("/wblock", access=customer(), query=DateRange(), returns=list_of(WorkoutBlock), on_worker_thread=True)
+@own_routes.get(
+    "/wblock", access=customer(), query=SearchedRange(), returns=list_of(WorkoutBlock), on_worker_thread=True
+)
 async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
     """List my workout blocks.
 

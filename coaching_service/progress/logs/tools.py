@@ -21,7 +21,7 @@ from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
-from coaching_service.core.validation import Date, Identifier, Text
+from coaching_service.core.validation import Identifier, SearchedDate, Text
 from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
@@ -46,7 +46,7 @@ class WorkoutLog(CustomerArgument):
     """What was done in a workout."""
 
     workoutId = Identifier(**optional("From get_workouts."))
-    date = Date(**optional("Instead: the workout of this day."))
+    date = SearchedDate(**optional("Instead: the workout of this day."))
     text = Text(max_length=MAX_TEXT, **optional("A line for each item done: NAME: SETS | comment."))
 
     class Meta(CustomerArgument.Meta):

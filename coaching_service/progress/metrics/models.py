@@ -11,7 +11,7 @@ from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, ListOf, Number
+from coaching_service.core.validation import CalendarDate, ListOf, Number
 from coaching_service.library.metric_sets.models import Metric
 
 
@@ -33,7 +33,7 @@ class NewMetricEntry(TypedDict):
     """A value to record."""
 
     metricId: ObjectId
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
     value: Annotated[float, Number(minimum=-1e12)]
 
 
@@ -100,7 +100,7 @@ class AssignedMetricsSet(Returned):
 class MetricHistoryEntry(TypedDict):
     """The value of a metric on a date."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
     value: float
 
 

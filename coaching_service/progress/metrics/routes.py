@@ -9,7 +9,7 @@ from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, DryRun
+from coaching_service.core.validation import DryRun, SearchedDate
 from coaching_service.progress.metrics import models, service
 
 routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
@@ -18,7 +18,7 @@ value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metric
 own_routes = Routes("/customer/metrics-sets", tag="The client's own")
 
 _ENTRY = {"metricId": "66f0c0ffee0000000000abcd", "date": "2026-03-02", "value": 72.5}
-_DATE = {"date": Date(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
+_DATE = {"date": SearchedDate(metadata={"pattern": r"^\d{4}-\d{2}-\d{2}$"})}
 _LEGACY = ("METRICS_SET_MISSING",)
 
 

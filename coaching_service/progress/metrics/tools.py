@@ -12,7 +12,7 @@ from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import PageOfLines, format_figure, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Date, Identifier, Number
+from coaching_service.core.validation import CalendarDate, Identifier, Number
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import plausibility, service
 from coaching_service.progress.metrics.models import AssignedMetricsSet
@@ -34,7 +34,7 @@ class MetricHistory(MetricArgument, OpenDates, ToolPage):
 class RecordMetric(MetricArgument):
     """A value to record."""
 
-    date = Date(required=True, metadata={"description": "The day it was measured."})
+    date = CalendarDate(required=True, metadata={"description": "The day it was measured."})
     value = Number(
         minimum=-1e9, maximum=1e9, required=True, metadata={"description": "The value, in the metric's unit."}
     )

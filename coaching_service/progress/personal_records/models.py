@@ -11,7 +11,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Change, Description, Optional, Partial, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Input, Integer, Number
+from coaching_service.core.validation import CalendarDate, Choice, Input, Integer, Number
 from coaching_service.people.activity.record_types import FASTEST, RecordType
 from coaching_service.training.workouts.sets.models import MAX_METERS
 from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
@@ -29,7 +29,7 @@ class RecordDetails(TypedDict):
 
     value: Annotated[float, Number(minimum=0, maximum=1_000_000)]
     reps: Annotated[int | None, Integer(minimum=0, maximum=100_000)]
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
 
 
 class NewPersonalRecord(RecordDetails):
@@ -81,7 +81,7 @@ class _Record(Stored):
             ),
         ]
     ]
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
 
 
 class StoredRecord(_Record):

@@ -11,7 +11,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import CalendarDate
 
 
 class StoredPhoto(TypedDict):
@@ -26,7 +26,7 @@ class StoredPhotos(Stored):
     """The photos of a client on one date (`YYYY-MM-DD`), by side: `front`, `back`, `side`."""
 
     customerId: ObjectId
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
     sides: NotRequired[dict[str, StoredPhoto]]
 
 
@@ -52,7 +52,7 @@ class ProgressPhoto(TypedDict):
 
     _id: ObjectId
     customerId: ObjectId
-    createdAt: Annotated[str, Date(), Description("The date the photos were taken on.")]
+    createdAt: Annotated[str, CalendarDate(), Description("The date the photos were taken on.")]
     photos: ProgressPhotoSides
     updatedAt: datetime
     version: int

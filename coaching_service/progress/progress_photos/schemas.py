@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import Choice, Date
+from coaching_service.core.validation import CalendarDate, Choice
 
 
 class DateOrDateTime(fields.Field[Any]):
@@ -16,16 +16,13 @@ class DateOrDateTime(fields.Field[Any]):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str | datetime:
         if not isinstance(value, str) or "T" not in value:
-            return Date().deserialize(value, attr, data, **kwargs)
+            return CalendarDate().deserialize(value, attr, data, **kwargs)
         try:
             time = datetime.fromisoformat(value)
-            if time.tzinfo is None:
-                return str(time.date())
-            if MINYEAR < time.year < MAXYEAR:  # otherwise its local date may not exist
-                return time.astimezone(UTC)
         except ValueError:
-            pass
-        raise ValidationError("must be a date in the form YYYY-MM-DD, or a time in ISO 8601")
+            raise ValidationError("must be a date in the form YYYY-MM-DD, or a time in ISO 8601") from None
+        day: str = CalendarDate().deserialize(str(time.date()), attr)
+        return day if time.tzinfo is None else time.astimezone(UTC)
 
 
 _Side = Annotated[

@@ -7,14 +7,14 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange, Period
+from coaching_service.core.query import Period, SearchedRange
 from coaching_service.progress.volume import service
 from coaching_service.progress.volume.models import MuscleGroupVolume
 
 routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange())
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())
 async def get_muscle_group_volume(ctx: Context, customer_id: ObjectId, query: Period) -> MuscleGroupVolume:
     """Read how much a client trained each muscle.
 

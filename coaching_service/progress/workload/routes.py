@@ -8,14 +8,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange
+from coaching_service.core.query import SearchedRange
 from coaching_service.progress.workload import service
 from coaching_service.progress.workload.models import Workload, WorkloadQuery
 
 routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, DateRange)())
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(WorkloadQuery, SearchedRange)())
 async def get_workload(ctx: Context, customer_id: ObjectId, query: WorkloadQuery) -> Workload:
     """Read how much a client trained.
 

@@ -10,7 +10,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description, Partial
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, DryRunField, Integer, ListOf, Text
+from coaching_service.core.validation import CalendarDate, Date, DryRunField, Integer, ListOf, Text
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, on_conflict
 
 Status = Literal["current", "ended", "upcoming"]
@@ -39,8 +39,8 @@ class AssignmentContent(TypedDict):
     customerId: ObjectId
     programId: ObjectId
     programName: Annotated[str, Text()]
-    startDate: Annotated[str, Date()]
-    endDate: Annotated[str, Date()]
+    startDate: Annotated[str, CalendarDate()]
+    endDate: Annotated[str, CalendarDate()]
     endedDate: Annotated[str | None, Date()]
     weekdays: NotRequired[Annotated[list[int] | None, ListOf(Integer(minimum=1, maximum=7), maximum=7)]]
     programBlockIds: NotRequired[list[ObjectId]]
@@ -73,7 +73,7 @@ class ProgramAssignment(DryRunField):
     """The client that a program is assigned to, and the dates."""
 
     customerId: ObjectId
-    startDate: Annotated[str, Date(), Description(argument="Date of day 1, YYYY-MM-DD.")]
+    startDate: Annotated[str, CalendarDate(), Description(argument="Date of day 1, YYYY-MM-DD.")]
     weekdays: NotRequired[
         Annotated[
             list[int],

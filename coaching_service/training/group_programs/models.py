@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Default, Description, Label
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, Choice, Date, Text
+from coaching_service.core.validation import Boolean, CalendarDate, Choice, Text
 from coaching_service.core.validation_messages import Message
 
 NEXT_MONDAY, JOIN_DAY = "nextMonday", "joinDay"
@@ -38,7 +38,7 @@ class StartOn(Text):
             return text
         if not text[:1].isdigit():
             raise self.make_error("choice")
-        day: str = Date().deserialize(text)
+        day: str = CalendarDate().deserialize(text)
         return day
 
 

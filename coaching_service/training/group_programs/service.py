@@ -97,7 +97,9 @@ async def _save(ctx: Context, content: GroupProgramContent) -> None:
     try:
         await programs.get_dated(ctx, content["programId"], start_of(content["startOn"], ctx.caller.today()))
     except InvalidFields:
-        raise invalid_field("startOn", "is so late that the program leaves the calendar", code="OUT_OF_RANGE") from None
+        raise invalid_field(
+            "startOn", "is so late that the program leaves the calendar", code="DATE_OUT_OF_RANGE"
+        ) from None
     await store.group_programs.upsert(ctx, {"groupName": content["groupName"]}, content)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.fields import Change, Default, Description
-from coaching_service.core.validation import Date, ListOf, Version
+from coaching_service.core.validation import CalendarDate, ListOf, Version
 from coaching_service.training.workouts.blocks.models import BlockName
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput
@@ -15,7 +15,7 @@ from coaching_service.training.workouts.items.schemas import NEW_WORKOUT_ITEM
 class WorkoutDate(TypedDict):
     """The day of a workout."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
 
 
 class WorkoutMove(WorkoutDate):

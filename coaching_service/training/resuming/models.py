@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypedDict
 
 from coaching_service.core.fields import Description
-from coaching_service.core.validation import Date, DryRunField
+from coaching_service.core.validation import AbsenceDate, DryRunField
 from coaching_service.people.availability.models import Availability
 from coaching_service.training.schedule.models import ClearedSchedule
 
@@ -24,7 +24,7 @@ _Return = TypedDict(
                 "planned in the absence is removed."
             ),
         ],
-        "from": Annotated[str, Date(), Description("The first day on which the client trains.")],
+        "from": Annotated[str, AbsenceDate(), Description("The first day on which the client trains.")],
     },
 )
 

@@ -18,7 +18,7 @@ from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.confirmation import MAX_DAYS, Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Choice, Date, Text
+from coaching_service.core.validation import AbsenceDate, Choice, Text
 from coaching_service.core.validation_messages import BEFORE_START, Message
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import LIMITED, includes, is_absence
@@ -48,8 +48,8 @@ class AvailabilityToSet(CustomerArgument):
         required=True,
         metadata={"description": "limited: no effect; back: ends the absence before startDate."},
     )
-    startDate = Date(**optional("First day. Default: the client's today."))
-    until = Date(**optional("Last day. Default: no end."))
+    startDate = AbsenceDate(**optional("First day. Default: the client's today."))
+    until = AbsenceDate(**optional("Last day. Default: no end."))
     note = Text(max_length=500, **optional("Shown to the client."))
     planned = Choice(
         *get_args(ResumeMode),

@@ -12,7 +12,18 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
-from coaching_service.core.validation import Choice, Date, DryRunField, Identifier, Input, Integer, ListOf, Number, Text
+from coaching_service.core.validation import (
+    CalendarDate,
+    Choice,
+    Date,
+    DryRunField,
+    Identifier,
+    Input,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+)
 from coaching_service.core.validation_messages import invalid
 from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.programs.models import LAST_DAY
@@ -178,7 +189,7 @@ class TargetDate(TypedDict):
 
     targetDate: Annotated[
         str,
-        Date(),
+        CalendarDate(),
         Description(request="The date on which the first copy begins.", argument="First day of the copy."),
     ]
 

@@ -10,7 +10,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Change, Default, Description, Part, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UpdatedSince
-from coaching_service.core.validation import Date, ListOf, StringList, Text
+from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput
@@ -46,7 +46,7 @@ class TemplateApplication(TypedDict):
     """The client and the date to which a template is copied."""
 
     customerId: ObjectId
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
     onConflict: Annotated[OnConflict, on_conflict()]
 
 

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import DateRange, Period
+from coaching_service.core.query import DateRange, Period, SearchedRange
 from coaching_service.core.validation import DryRun
 from coaching_service.training.visibility import service
 from coaching_service.training.visibility.models import DayVisibility, VisibilityChange
@@ -16,7 +16,7 @@ from coaching_service.training.visibility.models import DayVisibility, Visibilit
 routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
 
 
-@routes.get("", access=coach(CUSTOMERS.VIEW), query=DateRange())
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())
 async def get_visibility(ctx: Context, customer_id: ObjectId, query: Period) -> list[DayVisibility]:
     """List which days a client sees.
 

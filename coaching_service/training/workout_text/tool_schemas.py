@@ -20,7 +20,16 @@ from coaching_service.core.mcp.arguments import (
     ToolPage,
     optional,
 )
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Date, Identifier, Integer, ListOf, Number, Text
+from coaching_service.core.validation import (
+    TEXT_LENGTH,
+    CalendarDate,
+    Choice,
+    Identifier,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+)
 from coaching_service.training.workout_text.writing import DETAILS
 from coaching_service.training.workouts.blocks.models import BlockSettings
 from coaching_service.training.workouts.sets.models import (
@@ -161,7 +170,7 @@ class BlockArguments(Arguments):
 class WorkoutDayArguments(BlockSettings):
     """A workout of a date, as text."""
 
-    date: Annotated[str, Date(), Description("YYYY-MM-DD, the client's local date.")]
+    date: Annotated[str, CalendarDate(), Description("YYYY-MM-DD, the client's local date.")]
     name: Annotated[str, Description("Name of the workout, such as Lower body.")]
     text: Annotated[
         str,
@@ -182,7 +191,7 @@ class NewWorkouts(CustomerArgument):
     """Workouts as text; or one with its exercises as an array."""
 
     days = ListOf(fields.Nested(WorkoutDay), minimum=1, maximum=MAX_DAYS, **optional("The workouts."))
-    date = Date(load_default=None, allow_none=True, metadata=UNLISTED)
+    date = CalendarDate(load_default=None, allow_none=True, metadata=UNLISTED)
     name = Text(load_default=None, allow_none=True, metadata=UNLISTED)
     exercises = ListOf(
         fields.Nested(_ToolExercise), minimum=1, maximum=50, load_default=None, allow_none=True, metadata=UNLISTED
@@ -212,7 +221,7 @@ class WorkoutChange(WorkoutArgument):
     """A new name, date or position of a workout."""
 
     name = Text(**optional("A new name."))
-    date = Date(**optional("A new date, YYYY-MM-DD."))
+    date = CalendarDate(**optional("A new date, YYYY-MM-DD."))
     order = Integer(minimum=0, maximum=1000, **optional("New position in the day, from 0."))
 
     @validates_schema(skip_on_field_errors=False)

@@ -24,7 +24,6 @@ from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Render
 
 pages = Pages("/app/settings/api-keys")
 _ONE_MILLISECOND = timedelta(milliseconds=1)
-_MAX_YEAR = 2999
 
 
 class _NewKey(TypedDict):
@@ -92,13 +91,11 @@ async def delete_api_key(ctx: Context, key_id: ObjectId) -> ConfirmedAction:
 def _end_of_day(ctx: Context, day: str) -> datetime:
     """Return the last millisecond of a day in the company's time zone.
 
-    Raises InvalidFields for a day in the past or too far in the future.
+    Raises InvalidFields for a day in the past.
     """
     last_day = date.fromisoformat(day)
     if last_day < ctx.caller.today():
         raise invalid_field("expires", "must not be in the past", code="IN_THE_PAST")
-    if last_day.year > _MAX_YEAR:
-        raise invalid_field("expires", f"must not be after {_MAX_YEAR}", code="TOO_LATE")
     return next_midnight(last_day, ctx.caller.company.timezone) - _ONE_MILLISECOND
 
 

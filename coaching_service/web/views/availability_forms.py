@@ -7,7 +7,6 @@ from datetime import date, timedelta
 from typing import Annotated, TypedDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
@@ -47,7 +46,7 @@ class PeriodText(TypedDict):
 
 
 def to_period(form: AbsenceForm) -> NewAvailability:
-    """Return the period that an AbsenceForm states. Raises InvalidFields if its last day leaves the calendar."""
+    """Return the period that an AbsenceForm states."""
     return {"kind": form["kind"], "from": form["from"], "until": _last_day(form), "note": form["note"]}
 
 
@@ -56,10 +55,7 @@ def _last_day(form: AbsenceForm) -> str | None:
         return form["until"]
     if form["length"] == _OPEN:
         return None
-    try:
-        return str(date.fromisoformat(form["from"]) + timedelta(days=int(form["length"]) - 1))
-    except OverflowError:
-        raise invalid_field("from", "is too late", code="OUT_OF_RANGE") from None
+    return str(date.fromisoformat(form["from"]) + timedelta(days=int(form["length"]) - 1))
 
 
 def describe_period(period: Availability, today: date) -> PeriodText:

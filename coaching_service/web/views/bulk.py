@@ -12,7 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Identifier, ListOf, StringList, Text
+from coaching_service.core.validation import CalendarDate, Choice, Identifier, ListOf, StringList, Text
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.models import Selection
@@ -52,7 +52,7 @@ class _ActionInput(ConfirmedClients):
     groupNames: Annotated[list[str], StringList(), Default(list)]
     coachId: Annotated[str, Text(allow_blank=True), Default("")]
     programId: ObjectId | None
-    startDate: Annotated[str | None, Date()]
+    startDate: Annotated[str | None, CalendarDate()]
     onConflict: ConflictChoice
     metricsSetId: ObjectId | None
     text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]

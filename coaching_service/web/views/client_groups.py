@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date
+from coaching_service.core.validation import CalendarDate, Choice
 from coaching_service.people.customers import listing
 from coaching_service.training.group_programs import service as group_programs
 from coaching_service.training.group_programs.models import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
@@ -30,7 +30,7 @@ class _Group(TypedDict):
 class _Rule(TypedDict):
     programId: ObjectId
     startOn: Annotated[Literal["nextMonday", "joinDay", "date"], Choice(NEXT_MONDAY, JOIN_DAY, "date")]
-    startDate: Annotated[str | None, Date()]
+    startDate: Annotated[str | None, CalendarDate()]
     leave: Annotated[Leaving, Choice("keep", "removeUpcoming"), Default("keep")]
     existing: Annotated[bool, Default(False)]
 

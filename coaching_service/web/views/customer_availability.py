@@ -10,7 +10,7 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import AbsenceDate
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.training.resuming import service as resuming
@@ -37,7 +37,7 @@ _PERIOD = "/{availabilityId}"
 
 # `from` is a keyword of Python, so this type has the functional form.
 _ResumeForm = TypedDict(
-    "_ResumeForm", {"from": Annotated[str, Date()], "mode": Annotated[ResumeMode, Default("shift")]}
+    "_ResumeForm", {"from": Annotated[str, AbsenceDate()], "mode": Annotated[ResumeMode, Default("shift")]}
 )
 
 

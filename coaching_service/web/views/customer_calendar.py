@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import CalendarDate, SearchedDate
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import Availability
 from coaching_service.training.assignments import service as assignments
@@ -45,7 +45,7 @@ pages = Pages("/app/customers/{customerId}")
 class WeekQuery(TypedDict):
     """`week` is any date of the week to show; the current week if absent."""
 
-    week: Annotated[str | None, Date()]
+    week: Annotated[str | None, SearchedDate()]
 
 
 class _MoveForm(MoveForm):
@@ -54,7 +54,7 @@ class _MoveForm(MoveForm):
 
 
 class _MoveWorkoutForm(Place):
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
 
 
 class _NewWorkout(WorkoutBlockFields, NewWorkoutText):

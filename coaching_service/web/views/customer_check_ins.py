@@ -15,7 +15,7 @@ from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.validation import Choice, Date, Text
+from coaching_service.core.validation import CalendarDate, Choice, Date, Text
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.check_ins import service as check_ins
@@ -50,7 +50,7 @@ class CheckInChoice(TypedDict):
 class CheckInForm(CheckInChoice):
     """A check-in to add, from its first day to its last one, if any."""
 
-    startDate: Annotated[str, Date()]
+    startDate: Annotated[str, CalendarDate()]
     until: Annotated[str | None, Date()]
 
 

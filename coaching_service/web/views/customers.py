@@ -16,7 +16,7 @@ from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import Choice, Date, Text
+from coaching_service.core.validation import CalendarDate, Choice, Text
 from coaching_service.people.customers import creation, listing, profile_photos
 from coaching_service.people.customers.models import (
     CustomerDetails,
@@ -196,7 +196,7 @@ class _Beginning(TypedDict):
     """The program and the check-in of a new client as the form sent them; blank or None: not chosen."""
 
     programId: ObjectId | None
-    programStart: Annotated[str | None, Date()]
+    programStart: Annotated[str | None, CalendarDate()]
     content: Annotated[str, fields.String(), Default("")]
     title: Annotated[str, Text(allow_blank=True), Default("")]
     rhythm: Annotated[str, Choice(*(value for value, _ in RHYTHMS)), Default("weekday-7")]

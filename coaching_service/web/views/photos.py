@@ -12,7 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import SearchedDate
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
@@ -29,7 +29,7 @@ _INDEXES: dict[Side, str] = {"front": "1", "side": "3", "back": "2"}
 class PhotosForm(TypedDict):
     """The date of photos."""
 
-    createdAt: Annotated[str, Date()]
+    createdAt: Annotated[str, SearchedDate()]
 
 
 PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, PhotosForm, more_files=("side", "back"))

@@ -14,7 +14,7 @@ from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Integer, patch_of
+from coaching_service.core.validation import CalendarDate, Integer, patch_of
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
@@ -77,7 +77,7 @@ class _ProgramQuery(TypedDict):
 
 class _Assignment(TypedDict):
     customerId: ObjectId
-    startDate: Annotated[str, Date()]
+    startDate: Annotated[str, CalendarDate()]
     onConflict: ConflictChoice
     repeat: Annotated[bool, Default(False)]
 

@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Number
+from coaching_service.core.validation import CalendarDate, Number, SearchedDate
 from coaching_service.progress.metrics.plausibility import FAR_FACTOR, find_far_values
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -41,7 +41,7 @@ class ValuesForm(Confirmation):
 class ValueDate(TypedDict):
     """The date of the value to delete."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, SearchedDate()]
 
 
 async def require_confirmed_rows(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: ValuesForm) -> None:
@@ -88,14 +88,11 @@ async def require_confirmed_values(
         raise InvalidFields([{"field": field, "code": "FAR_FROM_LAST", "message": text} for field, text in errors])
 
 
-_FIRST_DATE = "1900-01-01"
-
-
 def require_past_date(field: str, date: str, today: datetime.date, *, or_tomorrow: bool = False) -> None:
-    """Raise InvalidFields for `field` unless a date is from 1900 on and not after the client's `today`, or tomorrow."""
+    """Raise InvalidFields for `field` unless a date is from 1950 on and not after the client's `today`, or tomorrow."""
     last, word = (today + datetime.timedelta(days=1), "tomorrow") if or_tomorrow else (today, "today")
-    if not _FIRST_DATE <= date <= str(last):
-        raise invalid_field(field, f"must be a date from {_FIRST_DATE[:4]} on and not after {word}")
+    if not CalendarDate.first <= date <= str(last):
+        raise invalid_field(field, f"must be a date from {CalendarDate.first[:4]} on and not after {word}")
 
 
 MOST_USUAL: Final = {"kg": 500, "lb": 1_100}

@@ -20,7 +20,7 @@ from coaching_service.core.fields import Change, Default, Description, Label, Pa
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import Period
-from coaching_service.core.validation import Date, Integer, ListOf, Text, TimeOfDay, Version
+from coaching_service.core.validation import CalendarDate, Date, Integer, ListOf, Text, TimeOfDay, Version
 from coaching_service.training.workouts.blocks.session_fields import SessionFields
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.input_models import ItemInput, ItemMoveSource, ItemMoveTarget
@@ -73,7 +73,10 @@ class BlockDay(TypedDict):
     """When a block is: of a client (`date`), of a program (`day`), or of a client from a program (both)."""
 
     date: Annotated[
-        str | None, Date(), Description("The date of a client's block; null for a block of a program."), Label("Date")
+        str | None,
+        CalendarDate(),
+        Description("The date of a client's block; null for a block of a program."),
+        Label("Date"),
     ]
     day: Annotated[int | None, Description("The program's day, from 1."), Label("Day")]
 
@@ -99,7 +102,7 @@ class BlockMove(TypedDict):
     plannedDate: NotRequired[
         Annotated[
             str | None,
-            Date(),
+            CalendarDate(),
             Description("The coach's date of a block that the client has moved; null otherwise."),
             Label("Planned date"),
         ]
@@ -193,7 +196,7 @@ class BlockContents(TypedDict):
 class WorkoutBlockCopy(TypedDict):
     """The date of a copy."""
 
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
 
 
 class WorkoutBlockFields(BlockName, WorkoutBlockCopy, BlockStart, BlockSettings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.external_identity import stored_fields, stored_identity
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import CalendarDate
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
@@ -267,11 +269,12 @@ async def move_all(
 
 def shift_date(day: str, days: int, field: str) -> str:
     """Return the date that is `days` later. Raises InvalidFields, naming `field`, if it leaves the calendar."""
-    try:
-        return str(date.fromisoformat(day) + timedelta(days=days))
-    except OverflowError:
-        message = f"leaves the calendar: {day} moved by {days} days is not a date"
-        raise invalid_field(field, message, code="OUT_OF_RANGE") from None
+    first, last = CalendarDate.bounds()
+    with suppress(OverflowError):
+        if first <= (moved := str(date.fromisoformat(day) + timedelta(days=days))) <= last:
+            return moved
+    message = f"leaves the calendar, which is from {first} to {last}: {day} moved by {days} days"
+    raise invalid_field(field, message, code="DATE_OUT_OF_RANGE")
 
 
 async def fix_load_unit(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_ar
 
 from coaching_service.core.fields import UNSET, Default, Description, Optional
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import QueryTime
+from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import Choice, Integer, Number, Text
 
 MAX_SETS = 100
@@ -218,7 +218,7 @@ class CustomerSet(_Number, PerformedSet):
     loggedAt: NotRequired[
         Annotated[
             datetime,
-            QueryTime(),
+            LoggedTime(),
             Description(
                 request="When the client did the set. The later one of the same set wins. A time in the future counts "
                 "as now. Default: now.",

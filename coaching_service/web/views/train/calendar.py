@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import Date
+from coaching_service.core.validation import SearchedDate
 from coaching_service.people.availability import service as availability
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.own_calendar import service as own_calendar
@@ -29,7 +29,7 @@ _PLANS_PER_PAGE = 20
 class _CalendarQuery(MonthQuery):
     """`week` is any date of the week to show; the current week if there is neither."""
 
-    week: Annotated[str | None, Date()]
+    week: Annotated[str | None, SearchedDate()]
 
 
 @pages.get("/calendar", access=customer(), template="train/calendar.html")

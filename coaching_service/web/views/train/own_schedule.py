@@ -10,7 +10,7 @@ from coaching_service.core.errors import invalid_field, require_by_id
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, Text, patch_of
+from coaching_service.core.validation import CalendarDate, Text, patch_of
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
 from coaching_service.training.own_schedule import service
@@ -44,7 +44,7 @@ _TEXT_LENGTH = 10_000
 
 
 class _DayQuery(TypedDict):
-    date: Annotated[str | None, Date()]
+    date: Annotated[str | None, CalendarDate()]
 
 
 class _Details(BlockName, WorkoutDate):

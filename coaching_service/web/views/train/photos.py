@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Choice, Date, Text
+from coaching_service.core.validation import Choice, SearchedDate, Text
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
@@ -47,7 +47,7 @@ class _PhotosQuery(PageQuery):
     left: Annotated[str, Text(allow_blank=True), Default("")]
     right: Annotated[str, Text(allow_blank=True), Default("")]
     side: Annotated[str | None, Choice(*SIDES)]
-    date: Annotated[str | None, Date()]
+    date: Annotated[str | None, SearchedDate()]
 
 
 class _PictureQuery(TypedDict):

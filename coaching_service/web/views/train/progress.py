@@ -17,7 +17,7 @@ from coaching_service.core.errors import BadRequest
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Date, ListOf
+from coaching_service.core.validation import CalendarDate, ListOf, SearchedDate
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import lift_progress
@@ -118,7 +118,7 @@ def _describe_lift(
 
 
 class _DateQuery(TypedDict):
-    date: Annotated[str | None, Date()]
+    date: Annotated[str | None, SearchedDate()]
 
 
 class _Value(ValueRow):
@@ -126,7 +126,7 @@ class _Value(ValueRow):
 
 
 class _Values(Confirmation):
-    date: Annotated[str, Date()]
+    date: Annotated[str, CalendarDate()]
     values: Annotated[list[_Value], ListOf(fields.Nested(input_of(_Value)), maximum=_MAX_VALUES), Default(list)]
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
 from itertools import groupby
 from typing import Any, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.training_maxes import service as training_maxes
@@ -80,9 +80,10 @@ def _same_day_next_week(block: Block) -> str | int:
     """Return the date or program day one week after a workout; its own at the end of the calendar."""
     if block["date"] is None:
         return min((block["day"] or 0) + 7, LAST_DAY)
-    day = date.fromisoformat(block["date"])
-    week = timedelta(days=7)
-    return str(day + week if day <= date.max - week else day)
+    try:
+        return workouts.shift_date(block["date"], 7, "date")
+    except InvalidFields:
+        return block["date"]
 
 
 class LastSession(TypedDict):

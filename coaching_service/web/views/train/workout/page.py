@@ -13,7 +13,7 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.query import QueryTime
+from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import Input
 from coaching_service.people.account.load_units import convert_entered_load
 from coaching_service.people.push import keys as push_keys
@@ -43,7 +43,7 @@ pages = Pages("/train")
 
 
 class _Time(Input):
-    loggedAt = QueryTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
+    loggedAt = LoggedTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
 
 
 class _SetForm(CustomerSet, Confirmation):
