@@ -21,6 +21,7 @@ from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.media import CSV
 from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, SearchedDate
+from coaching_service.core.validation_messages import field_errors
 from coaching_service.people.customers.models import Birthday
 from coaching_service.web import views
 from tests.conftest import NewCompany
@@ -74,7 +75,7 @@ def test_every_date_that_is_stored_has_bounds() -> None:
             if not isinstance(field, SearchedDate):
                 with pytest.raises(ValidationError) as refused:
                     field.deserialize(day)
-                assert refused.value.messages[0].code == "DATE_OUT_OF_RANGE", (name, path, day)
+                assert field_errors(refused.value)[0]["code"] == "DATE_OUT_OF_RANGE", (name, path, day)
 
 
 @pytest.mark.parametrize(
