@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
@@ -116,3 +117,26 @@ def test_unknown_names_cost_little_with_thousands_of_exercises() -> None:
     seconds = time.thread_time() - started
     assert not any(each.match for each in resolutions)
     assert seconds < 50 * 0.008
+
+
+# What coaches write in place of names: see the file.
+NAMES_OF_COACHES = Path(__file__).with_name("names_of_coaches.txt")
+
+
+def test_names_as_coaches_write_them_mean_what_coaches_mean() -> None:
+    """At most one in a hundred is read as another exercise, and at most 15 are asked about."""
+    numbers = {LIBRARY[entry["_id"]]["name"]: number for number, entry in enumerate(INDEX.entries)}
+    wrong, asked, total = [], [], 0
+    for line in NAMES_OF_COACHES.read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        name, meant, calendar = [*line.split(" | "), ""][:3]
+        planned = [numbers[each] for each in calendar.split("; ") if each]
+        match = resolve(INDEX, name, {}, planned).match
+        found = LIBRARY[match.exercise_id]["name"] if match else "ask"
+        total += 1
+        asked += [line] if found == "ask" else []
+        wrong += [(line, found)] if found not in ("ask", meant) else []
+    assert total >= 390
+    assert len(wrong) <= total * 0.01, wrong
+    assert len(asked) <= total * 0.15, asked

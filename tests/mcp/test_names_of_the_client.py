@@ -107,3 +107,62 @@ async def test_several_exercises_of_the_client_are_alternatives(
 async def test_client_who_is_not_there_is_not_found(mcp: McpHttpClient, coach: CoachClient) -> None:
     unknown = {"customerId": "0" * 24, "exercise": "lunge", "value": 50}
     tool_error(await mcp.call("set_training_max", **unknown), "not found")
+
+
+async def client_of_library(mcp: McpHttpClient, coach: CoachClient, name: str) -> Json:
+    """Return a client who has an exercise of the shared library on today's calendar."""
+    client = await coach.create_customer()
+    days = [{"date": DAYS[0], "name": "A", "text": f"{name}: 3x8"}]
+    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    return client
+
+
+async def test_exact_names_come_before_the_calendar_and_muscles_name_nothing(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    goblet = await client_of_library(mcp, coach, "Goblet Squat")
+    assert await planned(mcp, goblet, "Back squat: 3x8") == ["Barbell Back Squat"]
+    assert await planned(mcp, goblet, "Squat: 3x8") == ["Goblet Squat"], "an alias comes after the calendar"
+    days = [{"date": DAYS[1], "name": "B", "text": "Glutes squat: 3x8"}]
+    unknown = await mcp.call("create_workout", customerId=goblet["_id"], days=days)
+    tool_error(unknown, "line 1: the name does not mean exactly one exercise; the nearest: ", "Squat")
+    hinge = await client_of_library(mcp, coach, "Romanian Deadlift")
+    assert await planned(mcp, hinge, "Deadlift: 3x8\nRDL: 3x8") == ["Barbell Deadlift", "Romanian Deadlift"]
+    bench = await client_of_library(mcp, coach, "Dumbbell Bench Press")
+    assert await planned(mcp, bench, "Bench press: 3x8") == ["Dumbbell Bench Press"], "the same with other equipment"
+
+
+async def test_letter_is_no_label_where_an_exercise_has_the_whole_name(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    for name in ("A skip", "Skip", "B stance hinge"):
+        await coach.create_exercise(name)
+    assert await planned(mcp, client, "A skip: 3x20m") == ["A skip"]
+    assert await planned(mcp, client, "Skip: 3x20m\nA) skip: 2x20m\nA1 skip: 2x20m") == ["Skip"] * 3
+    text = "A Back squat: 3x8\nA Skip: 3x20m\nB stance hinge: 3x8\nA Push-up: 3x8"
+    assert await planned(mcp, client, text) == ["Barbell Back Squat", "A skip", "B stance hinge", "Push-Up"]
+    dates = {"startDate": DAYS[2], "endDate": DAYS[2]}
+    days = [{"date": DAYS[2], "name": "B", "text": text}]
+    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    listed = tool_result(await mcp.call("get_workouts", customerId=client["_id"], **dates, detail="full"))
+    assert [item.get("supersetId") for item in listed["docs"][0]["items"]] == ["A", None, None, "A"]
+    tool_change(await mcp.call("log_workout", customerId=client["_id"], date=DAYS[2], text="A skip: 3x20m"))
+
+
+async def test_names_mean_the_same_by_rest_and_tools(mcp: McpHttpClient, coach: CoachClient) -> None:
+    client = await coach.create_customer()
+    names = ["RDL", "Kettlebell press", "Nordics", "Seated Machine Curl", "walking lunges DB"]
+    resolved = (await coach.post("/exercises/resolve", {"names": names})).ok()["results"]
+    assert [each["match"] and each["match"]["name"] for each in resolved] == [
+        "Romanian Deadlift",
+        None,
+        None,
+        None,
+        "Dumbbell Walking Lunge",
+    ]
+    for each in resolved:
+        days = [{"date": DAYS[3], "name": "C", "text": f"{each['name']}: 3x8"}]
+        answer = await mcp.call("create_workout", customerId=client["_id"], days=days)
+        if each["match"] is None:
+            tool_error(answer, "does not mean exactly one exercise")
+        else:
+            assert each["match"]["name"] in tool_change(answer)["summary"]

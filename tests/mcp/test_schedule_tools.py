@@ -89,7 +89,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
         ("adjust_schedule", adjust, "addLoad is required, or addPercent, addReps, addSets or setsPercent"),
         (
             "replace_exercise",
-            {**swap, "withExercise": "press"},
+            {**swap, "withExercise": "raise"},
             "withExercise is unknown: the name does not mean exactly one",
         ),
     ]:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises._search_index import split_words
+from coaching_service.library.exercises._search_index import singular, split_words
 from coaching_service.library.exercises.muscles import MUSCLES
 
 _PUNCTUATION = re.compile(r"[^\w\s-]|_")
 _DEGREES = re.compile("[°º˚]")
 _NUMBER = re.compile(r"(?<![a-z0-9])(\d+(?:[.,]\d+)?)(?:[\s-]*([a-z]+|%))?")
 # Words that may be left out of a name.
-_FILLERS = "a an and at for from in of on the to with al con de del el en la para por un una y"
+_FILLERS = "a an and at for from in of on the to w with al con de del el en la para por un una y"
 FILLERS = frozenset(_FILLERS.split())
+# The equipment of exercises, which their names may have or not.
+_EQUIPMENT = "ball band bar barbell bodyweight bw cable dumbbell ez kettlebell machine plate resistance smith weight"
+EQUIPMENT = frozenset(_EQUIPMENT.split())
+_ONE_LIMB = re.compile(r"\b(?:1|one)[\s-]*(?=(?:arm|leg)\b)")
 _UNITS: Mapping[str, str] = {
     spelling: unit
     for unit, spellings in {
@@ -46,24 +50,30 @@ _SAME_PARTS = (
         "chest pec pecho pectoral",
     ),
     *("delt deltoid deltoide", "elbow codo", "finger", "foot feet pie", "forearm antebrazo", "glute gluteo butt"),
-    *("groin ingle", "hamstring ham hammie isquio isquiotibial femoral", "hand mano", "head cabeza", "heel talon"),
+    *("groin ingle", "hamstring ham hammy isquio isquiotibial femoral", "hand mano", "head cabeza", "heel talon"),
     *("hip cadera", "knee rodilla", "lat latissimu dorsal", "leg pierna", "lumbar lumbare", "neck cuello cervical"),
     *("oblique oblicuo", "palm palma", "piriformis piriforme", "psoa", "quad quadricep cuadricep", "rhomboid romboide"),
     *("scap scapulae scapular escapula escapular", "serratus serrato", "shin espinilla", "shoulder hombro"),
     *("soleus soleo", "spine spinal columna", "tfl", "thigh muslo", "thoracic toracica", "tib tibialis tibial"),
     *("toe", "trap trapezius trapecio", "tricep tri", "vmo vasto", "wrist muneca"),
 )
+# Other words for the same, which are no part of the body.
+_SAME_WORDS = ("band banded", "fly flye", "leg legged", "pause paused")
 _OF_MUSCLES = {word for name in MUSCLES for word in split_words(normalize(name))}
 _NOT_PARTS = {"front", "side", "rear", "upper", "lower", "dorsi", "anterior"}  # words of muscles that name no part
 _PART_OF: Mapping[str, str] = {word: word for word in _OF_MUSCLES - _NOT_PARTS} | {
     word: words.split()[0] for words in _SAME_PARTS for word in words.split()
 }
+_SPELLINGS: Mapping[str, Sequence[str]] = {
+    word: words.split() for words in (*_SAME_PARTS, *_SAME_WORDS) for word in words.split()
+}
 
 
 @dataclass(frozen=True)
 class NameWords:
-    """The words of a name in the singular, without its numbers; `units` has the units of numbers that have one."""
+    """The words of a name without its numbers, as they are and in the singular; `units` has those of numbers."""
 
+    raw: tuple[str, ...]
     typed: tuple[str, ...]
     numbers: Counter[str]
     units: Mapping[str, frozenset[str]]
@@ -71,7 +81,7 @@ class NameWords:
     @classmethod
     def of(cls, name: str) -> NameWords:
         """Return the words of a name as a person writes it, or of a normalized one."""
-        text = normalize(_DEGREES.sub(" degrees ", without_apostrophes(name)))
+        text = _ONE_LIMB.sub("single ", normalize(_DEGREES.sub(" degrees ", without_apostrophes(name))))
         numbers: Counter[str] = Counter()
         units: dict[str, frozenset[str]] = {}
 
@@ -83,8 +93,8 @@ class NameWords:
                 units[number] = units.get(number, frozenset()) | {unit}
             return " " if unit is not None or not word else f" {word}"
 
-        rest = _NUMBER.sub(take_number, text)
-        return cls(tuple(split_words(_PUNCTUATION.sub(" ", rest))), numbers, units)
+        words = _PUNCTUATION.sub(" ", _NUMBER.sub(take_number, text)).replace("-", " ").split()
+        return cls(tuple(words), tuple(map(singular, words)), numbers, units)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -120,5 +130,10 @@ def is_part_of_body(word: str) -> bool:
 
 
 def one_spelling(word: str) -> str:
-    """Return a word for a part of the body in the spelling in which such words are compared; others as they are."""
-    return _PART_OF.get(word, word)
+    """Return a word in the spelling in which it is compared: calf for calves and gemelo, band for banded."""
+    return spellings_of(word)[0]
+
+
+def spellings_of(word: str) -> Sequence[str]:
+    """Return the words that are compared as the same word."""
+    return _SPELLINGS.get(word, (word,))

@@ -1,48 +1,69 @@
-"""Finding the exercises that names mean, with scores of how much they resemble the name.
+"""Finding the exercises that names mean.
 
-A name means the exercise that has exactly this name or alias, else the most similar one, if its score is at least 85
-and nothing tells them apart: each word of the name is in the name of the exercise, except for one typing error, or is
-its muscle, tag or equipment; and no part of the body and no number of it is missing. Leg curl and biceps curl resemble
-each other, and so do 45 and 30 degrees, but mean other exercises.
+A name means, in this order: the exercise that has exactly this name, in any order of its words; the one that has it as
+an alias, unless one on the client's calendar has all its words; the only one there that has them; and the only one of
+the library, where one that differs only by typing errors and its equipment comes first. Where several do, it means
+none. Words of muscles and tags name no exercise. Leg curl and biceps curl resemble each other, and so do 45 and 30
+degrees, but mean other exercises: numbers and units have to be the same, and no part of the body may be missing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from enum import IntEnum
+from functools import lru_cache, reduce
 from itertools import islice, pairwise
+from operator import and_, or_
 
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises._name_words import FILLERS, NameWords, is_part_of_body, one_spelling
-from coaching_service.library.exercises._search import ABBREVIATIONS, search
+from coaching_service.library.exercises._name_words import (
+    EQUIPMENT,
+    FILLERS,
+    NameWords,
+    is_part_of_body,
+    one_spelling,
+    spellings_of,
+)
+from coaching_service.library.exercises._search import expand, search
 from coaching_service.library.exercises._search_index import MIN_TYPO_LENGTH, Line, SearchIndex, Vocabulary, numbers_of
 
 MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3
-MIN_SCORE = 85.0  # of a match
 _MIN_SCORE_OF_ALTERNATIVE, _MIN_SCORE_OF_SIMILAR = 40.0, 60.0
 _MAX_FOUND, _MAX_COMPARED, _MAX_SCORED = 12, 300, 12
 _SAME_MOVEMENT, _OTHER_PART = 10.0, 10.0  # in points of the score
+EXACT_SCORE, _MAX_OTHER_SCORE = 100.0, 99.9
 _CACHED_NAMES = 8192
+
+
+class Fit(IntEnum):
+    """How the words of a name are those of an exercise, the best first.
+
+    `TYPED`: exactly. `SAME`: in another order, or but for small words such as "with". `NEAR`: but for typing errors and
+    the equipment of the exercise. `WORDS`: the exercise has more. `UNSURE`: among these is a part of the body, or there
+    are typing errors too. `OTHER`: the exercise does not have all words of the name.
+    """
+
+    TYPED, SAME, NEAR, WORDS, UNSURE, OTHER = range(6)
 
 
 @dataclass(frozen=True)
 class Candidate:
     """An exercise that a name may mean; `score` from 0 to 100 states how much its name or an alias resembles it.
 
-    `is_sure`: nothing tells them apart. `has_name`: it is the name of the exercise.
+    `name_fit` is of its name (in each language), `fit` of the best of its name and aliases.
     """
 
     exercise_id: ObjectId
     score: float
-    is_sure: bool
-    has_name: bool
+    fit: Fit
+    name_fit: Fit
     is_own: bool
     name: str
 
@@ -65,90 +86,95 @@ class _Name:
     @classmethod
     def of(cls, name: str) -> _Name:
         typed = NameWords.of(name)
-        expanded = tuple(part for word in typed.typed for part in ABBREVIATIONS.get(word, (word,)))
+        expanded = tuple(expand(typed.raw))
         spellings = (typed,) if expanded == typed.typed else (typed, replace(typed, typed=expanded))
         return cls(" ".join((*typed.typed, *typed.measures)), spellings)
 
 
-def resolve(index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int]) -> Resolution:
+def resolve(
+    index: SearchIndex,
+    text: str,
+    use_counts: Mapping[ObjectId, int],
+    known: Collection[int] = (),
+    *,
+    loosely: bool = False,
+) -> Resolution:
     """Return what a name means among the exercises; `use_counts` states how often the company uses an exercise.
 
-    Of several exercises with this name, it means the company's own, if that is one.
+    `known` are the numbers in the index of the exercises on the client's calendar. `loosely`: the name is of one of
+    these, so they come before the rest of the library. Of several exercises with one name, it means the company's own.
     """
     name = _Name.of(text)
     if not name.text:
         return Resolution(None, [])
     if len(text) > MAX_NAME_LENGTH:
         joined = Line.of(without_apostrophes(normalize(text)).replace("-", " ")).joined
-        return Resolution(_choose([_compare(index, number, name) for number in index.named(joined)]), [])
-    matching = [_compare(index, number, name) for number in search(index, name.text, use_counts).numbers[:_MAX_FOUND]]
-    match = _choose(matching)
-    alternatives = [each for each in matching[: MAX_ALTERNATIVES + 1] if each.score >= _MIN_SCORE_OF_ALTERNATIVE]
-    if len(alternatives) <= MAX_ALTERNATIVES and match is None:
-        known = {each.exercise_id for each in matching}
-        similar = [each for each in _find_similar(index, name) if each.exercise_id not in known]
-        match = None if any(each.is_sure for each in matching) else _choose(similar)
-        alternatives += similar
-    return Resolution(match, [each for each in alternatives if each is not match][:MAX_ALTERNATIVES])
+        exact = _compare_all(index, index.named(joined), name)
+        return Resolution(_choose([each for each in exact if each.fit <= Fit.SAME]), [])
+    found = search(index, name.text, use_counts).numbers[:_MAX_FOUND]
+    numbers = dict.fromkeys([*found, *islice(_find_with_words(index, name), _MAX_COMPARED), *known])
+    compared = [each for each in _compare_all(index, numbers, name) if each.fit < Fit.OTHER]
+    known_ids = {index.entries[number]["_id"] for number in known}
+    planned = [each for each in compared if each.exercise_id in known_ids]
+    match, candidates = _decide(compared, planned, is_one_word=len(name.spellings[-1].typed) == 1, loosely=loosely)
+    ranked = [*candidates]
+    if len(ranked) <= MAX_ALTERNATIVES and match is None:
+        ranked += _find_similar(index, name)
+    listed = dict.fromkeys(
+        each.exercise_id for each in ranked if match is None or each.exercise_id != match.exercise_id
+    )
+    by_id = {each.exercise_id: each for each in ranked if each.score >= _MIN_SCORE_OF_ALTERNATIVE}
+    return Resolution(match, [by_id[each] for each in listed if each in by_id][:MAX_ALTERNATIVES])
 
 
-def resolve_known(
-    index: SearchIndex, text: str, use_counts: Mapping[ObjectId, int], known: Sequence[int], *, loosely: bool
-) -> Resolution:
-    """Return what a name means, first among the exercises of one client: `known` are their numbers in the index.
-
-    Without an exercise of the client that is sure, the name means the only one that has all its words. But an exercise
-    of the library that has exactly this name comes first; and if the name means none of the library, because several
-    have its words, it stays open. `loosely`: the name is of one of the client's exercises, so several that have all its
-    words are alternatives, and the library comes last.
-    """
-    name = _Name.of(text)
-    if not name.text or len(text) > MAX_NAME_LENGTH:
-        return resolve(index, text, use_counts)
-    compared = {number: _compare(index, number, name) for number in known}
-    match = _choose([*compared.values()])
-    with_words = [candidate for number, candidate in compared.items() if _has_words_of(index, number, name)]
-    near = sorted(with_words, key=lambda candidate: -candidate.score)
-    if match is None and loosely and near:
-        match = near[0] if len(near) == 1 else None
-        return Resolution(match, [each for each in near if each is not match][:MAX_ALTERNATIVES])
-    if match is not None:
-        return Resolution(match, [each for each in near if each is not match][:MAX_ALTERNATIVES])
-    library = resolve(index, text, use_counts)
-    own = {candidate.exercise_id for candidate in near}
-    others = [each for each in library.alternatives if each.exercise_id not in own]
-    if library.match is None:
-        numbers = {entry["_id"]: number for number, entry in enumerate(index.entries)}
-        is_open = any(_has_words_of(index, numbers[each.exercise_id], name) for each in others)
-    else:
-        is_open = library.match.has_name
-    if len(near) == 1 and not is_open:
-        return Resolution(near[0], [])
-    return Resolution(library.match, [*near, *others][:MAX_ALTERNATIVES])
+def _decide(
+    compared: Sequence[Candidate], planned: Sequence[Candidate], *, is_one_word: bool, loosely: bool
+) -> tuple[Candidate | None, Sequence[Candidate]]:
+    """Return the exercise that a name means, if any, and those that it may mean."""
+    if loosely and planned:
+        usable = [each for each in planned if each.fit <= Fit.SAME] or planned
+        return _choose(_alike(usable)), planned
+    if named := [each for each in compared if each.name_fit <= Fit.SAME]:
+        return _choose(named), compared
+    planned = [each for each in planned if each.fit <= Fit.WORDS]
+    if named := [each for each in compared if each.fit <= Fit.SAME]:
+        meant = planned
+        if any(each.name_fit == Fit.NEAR for each in named):
+            # Deadlift is the Barbell Deadlift without its equipment: a Romanian Deadlift is another movement.
+            meant = [each for each in planned if each.is_own or each.fit <= Fit.NEAR]
+        named = [each for each in named if each in planned] or meant or named
+        return _choose(named), [*named, *compared]
+    usable = planned or [each for each in compared if each.fit <= Fit.WORDS]
+    if is_one_word:  # several have it and only differ in more than their equipment: press, curl
+        usable = _alike(usable)
+    return _choose(usable), [*planned, *compared]
 
 
-def _has_words_of(index: SearchIndex, number: int, name: _Name) -> bool:
-    """Return whether an exercise has all words and numbers of a name, at least one word of them in its name."""
-    others = {one_spelling(word) for word in index.other_words(number)} | FILLERS
-    for line in index.lines(number):
-        written = _words_of(line.text)
-        for spelling in name.spellings:
-            words = set(spelling.words)
-            if words & set(written.words) and words <= {*written.words, *others} and spelling.has_same_numbers(written):
-                return True
-    return False
+def _alike(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return [each if each.fit <= Fit.SAME else replace(each, fit=Fit.WORDS) for each in candidates]
 
 
 def _choose(candidates: Sequence[Candidate]) -> Candidate | None:
-    """Return the candidate that a name means; None if there is none, or several with the same name."""
-    matching = [each for each in candidates if each.has_name and each.is_sure]
-    if not matching:
-        sure = [each for each in candidates if each.is_sure]
-        best = max(sure, key=lambda each: each.score, default=None)  # the first of several
-        matching = [each for each in sure if best is not None and each.name == best.name]
-    if len(matching) > 1:
-        matching = [each for each in matching if each.is_own]
-    return matching[0] if len(matching) == 1 else None
+    """Return the only candidate that fits best, or the own one of several with one name; None for several."""
+    best = min((each.fit for each in candidates), default=None)
+    fitting = [each for each in candidates if each.fit == best]
+    if len(fitting) > 1 and len({each.name for each in fitting if each.is_own} | {fitting[0].name}) == 1:
+        fitting = [each for each in fitting if each.is_own]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _find_with_words(index: SearchIndex, name: _Name) -> Iterable[int]:
+    """Return the numbers of the exercises that may have all words of a name."""
+
+    def find(word: str) -> int:
+        words = {*spellings_of(word)} | ({*index.vocabulary.with_one_typo(word)} if not word.isdigit() else set())
+        return reduce(or_, map(index.containing, words), 0)
+
+    matching = 0
+    for spelling in name.spellings:
+        words = [word for word in spelling.typed if word not in FILLERS] or spelling.typed
+        matching |= reduce(and_, map(find, (*words, *spelling.numbers)), index.all)
+    return numbers_of(matching)
 
 
 def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
@@ -187,29 +213,50 @@ def _find_similar(index: SearchIndex, name: _Name) -> list[Candidate]:
     return sorted(similar, key=rank)
 
 
-def _compare(index: SearchIndex, number: int, name: _Name) -> Candidate:
-    """Compare an exercise with a name: the best of its names and aliases counts.
+def _compare_all(index: SearchIndex, numbers: Iterable[int], name: _Name) -> list[Candidate]:
+    return [_compare(index, number, name) for number in numbers]
 
-    Words that are not in it, but are a muscle, a tag or the equipment of the exercise, are left out of the comparison:
-    leg press machine means the leg press.
-    """
+
+def _compare(index: SearchIndex, number: int, name: _Name) -> Candidate:
+    """Compare an exercise with a name: the best of its names and aliases counts."""
     entry, lines = index.entries[number], index.lines(number)
-    others = {one_spelling(word) for word in index.other_words(number)}
-    results = []
-    for at, line in enumerate(lines):
+    equipment = {one_spelling(word) for word in index.other_words(number)} & EQUIPMENT
+    fits, score = [], 0.0
+    for line in lines:
         written = _words_of(line.text)
+        fits.append(min(_fit(each, written, equipment, index.vocabulary) for each in name.spellings))
         for spelling in name.spellings:
-            compared = [word for word in spelling.all_words if word in written.all_words or word not in others]
-            score = _similarity(compared, written.all_words)
-            is_sure = (
-                score >= MIN_SCORE
-                and spelling.has_same_numbers(written)
-                and _has_same_words(spelling.words, written.words, others, index.vocabulary)
-            )
-            has_name = at == 0 and spelling.words == written.words
-            results.append((is_sure, has_name, score))
-    is_sure, has_name, score = max(results)
-    return Candidate(entry["_id"], score, is_sure, has_name, entry["isOwn"], lines[0].text)
+            words = [word for word in spelling.all_words if word in written.all_words or word not in equipment]
+            score = max(score, _similarity(words, written.all_words))
+    fit = min(fits)
+    score = EXACT_SCORE if fit <= Fit.SAME else min(score, _MAX_OTHER_SCORE)
+    return Candidate(entry["_id"], score, fit, min(fits[: entry["names"]]), entry["isOwn"], lines[0].text)
+
+
+def _fit(name: NameWords, written: NameWords, equipment: Collection[str], vocabulary: Vocabulary) -> Fit:
+    """Return how a name fits a name or alias of an exercise; hyphens and spaces within words are left out."""
+    if not name.has_same_numbers(written):
+        return Fit.OTHER
+    missing, added = Counter(written.words), Counter(name.words)
+    missing.subtract(name.words)
+    added.subtract(written.words)
+    _remove_joined(missing, added, written.words)
+    _remove_joined(added, missing, name.words)
+    if name.words == written.words:
+        return Fit.TYPED
+    unlike = [word for word in (+added).elements() if word not in FILLERS]
+    typos = {word: same for word in unlike for same in +missing if _is_typo(word, same, vocabulary)}
+    missing.subtract(typos.values())
+    if any(word not in typos and word not in equipment for word in unlike):
+        return Fit.OTHER
+    if len(name.words) - (+added).total() + len(typos) <= 0:
+        return Fit.OTHER
+    extra = {word for word in +missing if word not in FILLERS or len(word) == 1}  # the A-Skip is no other skip
+    if any(map(is_part_of_body, extra)) or (extra and typos):
+        return Fit.UNSURE
+    if extra - set(equipment):
+        return Fit.WORDS
+    return Fit.NEAR if extra or unlike else Fit.SAME
 
 
 _words_of = lru_cache(_CACHED_NAMES)(NameWords.of)
@@ -231,26 +278,6 @@ def _join_like(words: Sequence[str], other: Collection[str]) -> list[str]:
         else:
             joined.append(word)
     return joined
-
-
-def _has_same_words(words: Sequence[str], name: Sequence[str], others: Collection[str], vocabulary: Vocabulary) -> bool:
-    """Return whether the words of a name are in an exercise's name, or its `others`, with typing errors.
-
-    The name of the exercise may have more words, but none that is a part of the body.
-    """
-    missing, added = Counter(name), Counter(words)
-    missing.subtract(words)
-    added.subtract(name)
-    _remove_joined(missing, added, name)
-    _remove_joined(added, missing, words)
-    for word in [*(+added).elements()]:
-        if word in FILLERS or word in others:
-            continue
-        same = next((each for each in +missing if _is_typo(word, each, vocabulary)), None)
-        if same is None:
-            return False
-        missing[same] -= 1
-    return not any(is_part_of_body(word) for word in +missing)
 
 
 def _remove_joined(separate: Counter[str], joined: Counter[str], words: Sequence[str]) -> None:

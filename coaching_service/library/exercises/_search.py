@@ -8,7 +8,7 @@ exercises match, those that match with one typing error follow.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import islice, product
@@ -16,7 +16,13 @@ from operator import and_, or_
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises._search_index import SearchIndex, Vocabulary, numbers_of, split_words
+from coaching_service.library.exercises._search_index import (
+    SearchIndex,
+    Vocabulary,
+    numbers_of,
+    singular,
+    split_words,
+)
 
 ENOUGH_MATCHES = 5
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
@@ -40,10 +46,18 @@ ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "tgu": ("turkish", "get", "up"),
     "ttb": ("toe", "to", "bar"),
     "t2b": ("toe", "to", "bar"),
+    "alt": ("alternating",),
+    "dl": ("deadlift",),
+    "ext": ("extension",),
+    "inc": ("incline",),
+    "med": ("medicine",),
+    "oh": ("overhead",),
+    "sa": ("single", "arm"),
+    "sl": ("single", "leg"),
     "ab": ("abdominal",),
     "bi": ("bicep",),
     "delt": ("deltoid",),
-    "hammie": ("hamstring",),
+    "hammy": ("hamstring",),
     "pec": ("chest",),
     "quad": ("quadricep",),
     "tri": ("tricep",),
@@ -52,7 +66,7 @@ ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
 _COMMON: Mapping[str, frozenset[str]] = {
     "ab": frozenset({"ab wheel rollout", "crunch", "hanging leg raise", "plank", "sit up"}),
     "delt": frozenset({"barbell overhead press", "dumbbell lateral raise", "face pull", "dumbbell rear delt fly"}),
-    "hammie": frozenset({"lying leg curl", "nordic hamstring curl", "romanian deadlift", "stiff leg deadlift"}),
+    "hammy": frozenset({"lying leg curl", "nordic hamstring curl", "romanian deadlift", "stiff leg deadlift"}),
     "pec": frozenset({"barbell bench press", "cable fly", "dumbbell bench press", "dumbbell fly", "push up"}),
     "quad": frozenset(
         {"barbell back squat", "barbell front squat", "bulgarian split squat", "leg extension", "leg press"}
@@ -98,9 +112,16 @@ def search(index: SearchIndex, keywords: str, use_counts: Mapping[ObjectId, int]
 
 def _with_abbreviations(text: str, words: Sequence[str]) -> list[_Query]:
     """Return the keywords as they were typed, and with their abbreviations written out."""
-    expanded = tuple(part for word in words for part in ABBREVIATIONS.get(word, (word,)))
+    expanded = tuple(expand(text.split()))
     queries = [_Query(text, tuple(words))]
     return queries if expanded == queries[0].words else [*queries, _Query(" ".join(expanded), expanded)]
+
+
+def expand(words: Iterable[str]) -> Iterator[str]:
+    """Iterate over words in the singular, their abbreviations written out."""
+    for word in words:
+        one = singular(word)
+        yield from ABBREVIATIONS.get(word, ABBREVIATIONS.get(one, (one,)))
 
 
 def _with_corrections(words: Sequence[str], vocabulary: Vocabulary) -> list[_Query]:

@@ -300,6 +300,8 @@ def singular(word: str) -> str:
     """Return an English or Spanish word without its plural ending, if it has one."""
     if len(word) > 6 and word.endswith(("ones", "ales", "ores")):  # flexiones, laterales, abductores
         return word[:-2]
+    if len(word) > 4 and word.endswith("ies"):  # flies, carries
+        return f"{word[:-3]}y"
     if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
     if len(word) > 2 and word.endswith("s") and not word.endswith(("ss", "us", "is")):

@@ -37,8 +37,8 @@ class ResolvedExerciseName(TypedDict):
     match: Annotated[
         ExerciseMatch | None,
         Description(
-            "null if no exercise is meant for sure: with this name or alias, or with a score of at least 85 and the "
-            "same parts of the body and numbers."
+            "null if no exercise is meant for sure: with exactly this name, in any order of its words, or else this "
+            "alias, or else as the only one with all its words and numbers."
         ),
     ]
     alternatives: Annotated[list[ExerciseMatch], Description("Up to three other exercises, the best first.")]

@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import Unprepared, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises import _search_entries, service, store
-from coaching_service.library.exercises._resolution import Candidate, Resolution, resolve, resolve_known
+from coaching_service.library.exercises._resolution import EXACT_SCORE, Candidate, Resolution, resolve
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 from coaching_service.library.exercises.use_counts import load_use_counts
 
@@ -47,6 +47,11 @@ async def resolve_names(
     return [cast("ResolvedExerciseName", ctx.resolved[key]) for key in keys]
 
 
+def is_exact(about: ResolvedExerciseName) -> bool:
+    """Return whether a name is the name or an alias of the exercise that it means."""
+    return about["match"] is not None and about["match"]["score"] == EXACT_SCORE
+
+
 async def _prepare(ctx: Context, names: Mapping[str, str], known: KnownExercises | None) -> None:
     ctx.resolved.update(zip(names, await _resolve(ctx, [*names.values()], known), strict=True))
 
@@ -57,9 +62,8 @@ async def _resolve(ctx: Context, names: Sequence[str], known: KnownExercises | N
 
     def resolve_each() -> list[Resolution]:
         numbers = [number for number, entry in enumerate(index.entries) if entry["_id"] in known_ids]
-        if known is None or not numbers:
-            return [resolve(index, name, use_counts) for name in names]
-        return [resolve_known(index, name, use_counts, numbers, loosely=known.loosely) for name in names]
+        loosely = known is not None and known.loosely
+        return [resolve(index, name, use_counts, numbers, loosely=loosely) for name in names]
 
     # A millisecond for each name: in a thread, other requests continue meanwhile.
     resolutions = resolve_each() if ctx.thread is not None else await asyncio.to_thread(resolve_each)

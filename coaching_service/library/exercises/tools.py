@@ -31,7 +31,7 @@ from coaching_service.library.exercises.muscles import ID_OF, MUSCLES
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 
 tools = Tools()
-_MAX_NAMES, _SAME = 50, 100
+_MAX_NAMES = 50
 _MUSCLES_BY_NAME = {normalize(name): identifier for name, identifier in ID_OF.items()}
 _NO_MATCH_HINT = "No exercise contains all these words. Try fewer words, or leave type out."
 
@@ -154,9 +154,8 @@ async def _check_new(ctx: Context, valid: Mapping[str, Any]) -> None:
 async def _find_same(ctx: Context, name: str) -> list[ExerciseMatch]:
     """Return the exercise that has this name or alias, or the several that have this name."""
     [about] = await name_resolution.resolve_names(ctx, [name])
-    match = about["match"]
-    if match is not None and match["score"] == _SAME:
-        return [match]
+    if about["match"] is not None and name_resolution.is_exact(about):
+        return [about["match"]]
     return [each for each in about["alternatives"] if normalize(each["name"]) == normalize(name)]
 
 

@@ -66,7 +66,7 @@ def list_other_names(text: str, items: Sequence[WorkItem]) -> list[str]:
     names = []
     for number, line in _number_lines(text):
         with Problems().collect():  # parse_log reports them
-            names.append(_split_line(number, line)[1])
+            names.append(_split_line(number, line, named)[1])
     return [name for name in dict.fromkeys(names) if name and not any(_is_named(each, name) for each in named)]
 
 
@@ -85,7 +85,7 @@ def parse_log(
     problems = Problems()
     for number, line in _number_lines(text):
         with problems.collect():
-            short_id, name, content = _split_line(number, line)
+            short_id, name, content = _split_line(number, line, named)
             only = find_item(items, short_id) if short_id else None
             if short_id and only is None:
                 raise error_in_line(_PATH, number, "the workout has no item with this identifier")
@@ -106,12 +106,17 @@ def _number_lines(text: str) -> Iterator[tuple[int, str]]:
     return ((number, line.strip()) for number, line in enumerate(split_lines(text), 1) if line.strip())
 
 
-def _split_line(number: int, line: str) -> tuple[str, str, str]:
-    """Return the identifier of an item or an empty text, the name, and what follows it. Raises TextError."""
+def _split_line(number: int, line: str, named: Sequence[NamedWork]) -> tuple[str, str, str]:
+    """Return the identifier of an item or an empty text, the name, and what follows it. Raises TextError.
+
+    A letter before the name is a label, unless it is part of the name of something in the workout.
+    """
     short_id = ITEM_ID.match(line)
     content = (line[short_id.end() :] if short_id else line).removeprefix("- ")
     label = LABEL.match(content)
-    parts = split_name(content[label.end() :] if label else content)
+    parts = split_name(content)
+    if label and (parts is None or not any(normalize(each.name) == normalize(parts[0]) for each in named)):
+        parts = split_name(content[label.end() :])
     if parts is None:
         raise error_in_line(_PATH, number, f"expected NAME: SETS, as in: {_EXAMPLE}")
     return short_id[1] if short_id else "", parts[0], parts[2]

@@ -93,7 +93,10 @@ _SETS = re.compile(r"(#\d+\s*)?\d+\s*[xX×]", re.ASCII)
 
 @dataclass
 class Mention:
-    """A name in a text: `target[key]` becomes the identifier of what it names. `line` counts from 1."""
+    """A name in a text: `target[key]` becomes the identifier of what it names. `line` counts from 1.
+
+    `whole` is the name with the letter before it, which is a label unless an exercise has this name: A skip.
+    """
 
     kind: Kind
     field: str
@@ -101,6 +104,7 @@ class Mention:
     name: str
     target: dict[str, Any]
     key: str
+    whole: str | None = None
 
 
 @dataclass
@@ -147,7 +151,7 @@ def parse_items(text: str, load_unit: str, path: str) -> ParsedWorkout:
         parser.end_circuit()
         if len(parser.workout.items) > MAX_ITEMS:
             raise error_in_line(path, parser.workout.items[MAX_ITEMS].line, f"expected at most {MAX_ITEMS} items")
-    _group_supersets(parser.workout.items)
+    group_supersets(parser.workout.items)
     parser.workout.problems = problems.entries
     return parser.workout
 
@@ -273,7 +277,10 @@ class _Parser:
         content: dict[str, Any] = {"type": "EXERCISE", "supersetId": None}
         self._add(number, content, superset or None)
         text = line[label.end() :] if label else line
+        known = len(self.workout.mentions)
         self._read_exercise(number, text, content, "exerciseSets", "exerciseInstructions")
+        if label and len(label[2] or "") == 1 and len(self.workout.mentions) > known:
+            self.workout.mentions[-1].whole = f"{label[2]} {self.workout.mentions[-1].name}"
 
     def _read_exercise(self, number: int, text: str, content: dict[str, Any], sets_field: str, note_field: str) -> None:
         """Read the name, sets and note of an exercise into `content`: the name first, so that all are checked."""
@@ -352,12 +359,12 @@ def _field_error(problem: Problem) -> FieldError:
     return {"field": problem.path, "code": problem.code, "message": place + problem.message}
 
 
-def _group_supersets(items: Sequence[ParsedItem]) -> None:
+def group_supersets(items: Sequence[ParsedItem]) -> None:
     """Put the items whose labels have the same letter into a superset; a letter on its own makes none."""
     counts = _count_labels(items)
     for parsed in items:
-        if parsed.superset is not None and counts[parsed.superset] > 1:
-            parsed.item["supersetId"] = parsed.superset
+        if parsed.superset is not None:
+            parsed.item["supersetId"] = parsed.superset if counts[parsed.superset] > 1 else None
 
 
 def _count_labels(items: Sequence[ParsedItem]) -> Counter[str]:

@@ -29,6 +29,7 @@ from coaching_service.training.workout_text.lines import (
     Problems,
     describe_lone_labels,
     error_in_line,
+    group_supersets,
     parse_items,
 )
 from coaching_service.training.workouts.blocks.load_conversion import store_loads
@@ -93,6 +94,7 @@ async def resolve_workouts(ctx: Context, workouts: Sequence[ParsedWorkout], cust
     if of_kind["exercise"]:
         with problems.collect():
             remarks = await _resolve_exercises(ctx, of_kind["exercise"], customer_id)
+            _remove_letters_of_names(workouts, of_kind["exercise"])
     problems.raise_any()
     return remarks
 
@@ -131,7 +133,7 @@ async def resolve_exercises(
     for loosely in (True, False):
         names = {path: texts[path] for path, identifier in identifiers.items() if identifier is None}
         names = {path: name for path, name in names.items() if (path in on_calendar) is loosely}
-        known = None if customer_id is None else _exercises_of(customer_id, loosely=loosely)
+        known = None if customer_id is None else exercises_of(customer_id, loosely=loosely)
         resolved = await name_resolution.resolve_names(ctx, list(names.values()), known)
         for path, about in zip(names, resolved, strict=True):
             if about["match"] is not None:
@@ -148,7 +150,7 @@ def _read_id(text: str) -> ObjectId | None:
     return parse_id(text.strip().removeprefix("[").removesuffix("]").lower())
 
 
-def _exercises_of(customer_id: ObjectId, *, loosely: bool) -> KnownExercises:
+def exercises_of(customer_id: ObjectId, *, loosely: bool = False) -> KnownExercises:
     """Return the exercises on a client's calendar; reading them raises NotFound and Forbidden for the client."""
 
     async def load(ctx: Context) -> Collection[ObjectId]:
@@ -172,11 +174,15 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
 
 
 async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:
-    names = list(dict.fromkeys(mention.name for mention in mentions))
+    names = list(dict.fromkeys(name for mention in mentions for name in (mention.name, mention.whole) if name))
     if len(names) > _MAX_NAMES:
         raise error_in_line(mentions[0].field, mentions[0].line, f"expected at most {_MAX_NAMES} different exercises")
-    known = None if customer_id is None else _exercises_of(customer_id, loosely=False)
+    known = None if customer_id is None else exercises_of(customer_id)
     resolved = {about["name"]: about for about in await name_resolution.resolve_names(ctx, names, known)}
+    for mention in mentions:
+        if mention.whole is not None and _is_name_with_letter(resolved[mention.whole], resolved[mention.name]):
+            mention.name = mention.whole
+    resolved = {mention.name: resolved[mention.name] for mention in mentions}
     unknown = [name for name, about in resolved.items() if about["match"] is None]
     deleted_by_name = await name_resolution.find_deleted_names(ctx, unknown) if _may_list(ctx, "exercise") else {}
     problems = Problems()
@@ -193,6 +199,21 @@ async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer
     problems.raise_any()
     matched = {name: about["match"]["name"] for name, about in resolved.items() if about["match"] is not None}
     return describe_readings(matched.keys(), matched.values())
+
+
+def _is_name_with_letter(whole: ResolvedExerciseName, rest: ResolvedExerciseName) -> bool:
+    """Return whether an exercise has exactly the whole name, which without its letter means another one or none."""
+    return name_resolution.is_exact(whole) and whole["match"] != rest["match"]
+
+
+def _remove_letters_of_names(workouts: Sequence[ParsedWorkout], mentions: Sequence[Mention]) -> None:
+    """Take what is part of a name from the labels of supersets."""
+    names = {id(mention.target) for mention in mentions if mention.whole == mention.name}
+    for workout in workouts if names else ():
+        for parsed in workout.items:
+            if id(parsed.item) in names:
+                parsed.item["supersetId"] = parsed.superset = None
+        group_supersets(workout.items)
 
 
 def _may_list(ctx: Context, kind: Kind) -> bool:

@@ -20,6 +20,7 @@ from coaching_service.library.exercises import name_resolution
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import TargetDate
 from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
+from coaching_service.training.workout_text.mentions import exercises_of
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages
@@ -109,16 +110,17 @@ async def replace_scheduled_exercise(
     ctx: Context, customer_id: ObjectId, form: ReplaceForm, *, dry_run: bool
 ) -> Outcome:
     """Replace an exercise where it has not been done; the sets stay."""
-    exercise_id, name = await find_exercise(ctx, form["withExercise"])
+    exercise_id, name = await find_exercise(ctx, form["withExercise"], customer_id)
     swap, days = (form["exerciseId"], exercise_id), (form["startDate"], form["endDate"])
     result = await schedule.replace_exercise(ctx, ClientCalendar(customer_id), *swap, *days, dry_run=dry_run)
     summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
     return Outcome(result, summary, week_path(customer_id, form["startDate"]))
 
 
-async def find_exercise(ctx: Context, name: str) -> tuple[ObjectId, str]:
+async def find_exercise(ctx: Context, name: str, customer_id: ObjectId | None = None) -> tuple[ObjectId, str]:
     """Return the identifier and name of the exercise that a name means. Raises InvalidFields without a match."""
-    (resolved,) = await name_resolution.resolve_names(ctx, [name])
+    known = None if customer_id is None else exercises_of(customer_id)
+    (resolved,) = await name_resolution.resolve_names(ctx, [name], known)
     if resolved["match"] is not None:
         return resolved["match"]["_id"], resolved["match"]["name"]
     similar = ", ".join(each["name"] for each in resolved["alternatives"])

@@ -74,7 +74,7 @@ async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout)
         applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
         _, remarks = await add_text(ctx, owner, applied["_id"], text, confirmed=confirmed)
         return applied, remarks
-    read = await read_texts(ctx, [(_FIELD, text)])
+    read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
     require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     block: NewBlock = {**new_block, "items": read.items[0]}
     return await block_batches.create_block(ctx, owner, block), read.remarks
@@ -87,7 +87,7 @@ async def add_text(
 
     Raises as create_with_text, and NotFound for the block.
     """
-    read = await read_texts(ctx, [(_FIELD, text)])
+    read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
     require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     for item in read.items[0]:
         await item_service.create_item(ctx, owner, block_id, item)
