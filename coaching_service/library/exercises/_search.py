@@ -120,14 +120,14 @@ def _with_abbreviations(text: str, words: Sequence[str]) -> list[_Query]:
 def expand(words: Iterable[str]) -> Iterator[str]:
     """Iterate over words in the singular, their abbreviations written out."""
     for word in words:
-        one = singular(word)
-        yield from ABBREVIATIONS.get(word, ABBREVIATIONS.get(one, (one,)))
+        shorter = singular(word)
+        yield from ABBREVIATIONS.get(word, ABBREVIATIONS.get(shorter, (shorter,)))
 
 
 def _with_corrections(words: Sequence[str], vocabulary: Vocabulary) -> list[_Query]:
-    """Return the keywords with words of the exercises that differ by one typing error in place of their own."""
+    """Return the keywords with words of the exercises that differ by shorter typing error in place of their own."""
     choices = [[word, *vocabulary.with_one_typo(word)] for word in words]
-    alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first one is as typed
+    alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first shorter is as typed
     return [_Query(" ".join(corrected), corrected) for corrected in alternatives]
 
 
