@@ -29,6 +29,7 @@ from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
 from coaching_service.library.exercises import use_counts
 from coaching_service.lifecycle.administration.backups import read_metrics as read_backup_metrics
+from coaching_service.lifecycle.erasure import tombstones
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
@@ -49,6 +50,7 @@ READINGS = (
     *core_readings(features.STEPS),
     webhooks.read_metrics,
     read_backup_metrics,
+    tombstones.read_metrics,
     derived_figures.read_metrics,
     check_in_scheduling.read_metrics,
     notifications.read_metrics,

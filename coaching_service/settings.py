@@ -46,10 +46,14 @@ class Settings(DeclaredSettings):
 
     def require_database(self) -> None:
         """Raise SettingsError if no database is named and the data folder has none, before one is created."""
-        if self.mongodb_uri is None and not self._embedded_database().exists():
+        if not self.has_database():
             raise SettingsError(
                 f"There is no database in {self.data_dir.absolute()}: name its folder with --data, or set MONGODB_URI"
             )
+
+    def has_database(self) -> bool:
+        """Return whether a database is named, or the data folder has one."""
+        return self.mongodb_uri is not None or self._embedded_database().exists()
 
     def _embedded_database(self) -> Path:
         """Return a file that every embedded database has."""

@@ -130,6 +130,7 @@ def build_packages(release: Release) -> str:
         (source,) = Path(folder).iterdir()
         build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(DIST))
         run(sys.executable, *build, str(source))
+    shutil.copy(ROOT / "scripts" / "constraints.txt", DIST)
     if not wheel_of(release).is_file():
         raise Failed(f"{wheel_of(release).name} was not built")
     return f"dist/{archive.name}, dist/{wheel_of(release).name}"

@@ -28,7 +28,8 @@ from coaching_service.core.database.backup.stored import Retention, StoredBackup
 from coaching_service.core.database.backup.stores import is_own_folder, open_store
 from coaching_service.core.database.backup.verification import Verification, verify_backups
 from coaching_service.core.database.context import Services
-from coaching_service.lifecycle.administration.backups import record_backup
+from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.lifecycle.administration.backups import record_backup, record_verification
 from coaching_service.lifecycle.erasure import tombstones
 from coaching_service.settings import Settings
 
@@ -55,7 +56,7 @@ def read_folder(folder: str, name: str | None) -> Manifest:
 def verify_folder(folder: str, manifest: Manifest) -> None:
     """Compare the files of a folder with its manifest, and show the progress. Raises BackupError."""
     with progress("Verifying", count_documents(manifest)) as report:
-        verify(Path(folder), manifest, report)
+        verify(Path(folder).joinpath, manifest, report)
 
 
 @click.command()
@@ -168,11 +169,12 @@ def backups(location: str | None) -> None:
 )
 @data_option
 def verify_backup(location: str | None, name: str | None, identity: Path | None, data: Path | None) -> None:
-    """Read everything of the backups in LOCATION, and compare it: by default in BACKUP_STORE. No database is used.
+    """Read everything of the backups in LOCATION, and compare it: by default in BACKUP_STORE. It needs no database.
 
     LOCATION is s3://bucket/prefix, a folder, or a folder of one backup. With the private key (--identity), and without
     encryption, the contents are compared with what was backed up; without the key the files with what was stored. The
-    signatures are compared if SECRET_KEYS or secret.key in the folder --data is there.
+    signatures are compared if SECRET_KEYS or secret.key in the folder --data is there. If all of BACKUP_STORE is
+    complete, and the database is there, that is recorded for the metric verify_age_seconds.
 
     \b
     Example, each week:
@@ -197,6 +199,18 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
             click.echo(problem)
         raise BackupError(f"{location} has {len(result.problems)} damaged or missing files: {result.problems[0]}")
     click.echo(f"{location}: {_describe_verified(result)}")
+    if name is None and location == settings.backup_store and settings.has_database():
+        _record_verification(settings, result)
+
+
+def _record_verification(settings: Settings, result: Verification) -> None:
+    async def work(services: Services) -> None:
+        await record_verification(services, operator_name(), result.backups, result.size)
+
+    try:
+        with_services(settings, work, prepares=False)
+    except (click.ClickException, DatabaseUnavailable) as error:
+        click.echo(f"The verification is not recorded: {error}", err=True)
 
 
 def _vault(settings: Settings) -> Vault | None:

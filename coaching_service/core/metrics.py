@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, get_args
 
 import structlog
 from prometheus_client import (
@@ -44,6 +44,8 @@ SIGN_IN_FAILURES = ("unknown_address", "wrong_password", "no_access", "too_many_
 UPLOAD_OUTCOMES = ("stored", "rejected")
 WEBHOOK_OUTCOMES = ("succeeded", "rejected")  # the others are the reasons why there was no response
 PUSH_OUTCOMES = ("accepted", "gone", "delayed", "rejected")  # the others are the reasons why there was no response
+# unknown: an attempt was interrupted after the mail was handed over, and is not repeated.
+MailOutcome = Literal["sent", "delayed", "failed", "unknown"]
 DATABASE_COMMANDS = (
     *("find", "getMore", "aggregate", "count", "distinct"),
     *("insert", "update", "delete", "findAndModify"),
@@ -161,6 +163,11 @@ class Metrics:
         )
         self.job_seconds = self._histogram("job_run_duration_seconds", "Time of a step of a job.", _JOB_BUCKETS, "kind")
         self.job_runs = self._counter("job_runs_total", "Steps of jobs that this process ran.", "kind", "outcome")
+        self.mails = self._counter("mail_total", "Attempts of this process to send a mail.", "outcome")
+        _start_at_zero(self.mails, get_args(MailOutcome))
+        self.oldest_mail_seconds = self._gauge(
+            "mail_oldest_seconds", "Age of the oldest mail of all companies that is due, or that was tried in vain."
+        )
         self.changes_pending = self._gauge("change_log_pending", "Changes of all companies that have no number yet.")
         self.oldest_change_seconds = self._gauge(
             "change_log_oldest_pending_seconds", "Age of the oldest of them: how far the numbering is behind."
@@ -198,6 +205,12 @@ class Metrics:
         self.upload_bytes = self._counter("file_upload_bytes_total", "Bytes of files that this process stored.")
         self.backup_age = self._gauge(
             "backup_age_seconds", "Time since the moment that the last recorded backup shows; infinite without one."
+        )
+        self.verify_age = self._gauge(
+            "verify_age_seconds", "Time since all backups were last found complete; infinite without a verification."
+        )
+        self.erasures_pending = self._gauge(
+            "erasures_pending", "Erasures of all companies that are not listed in BACKUP_STORE yet."
         )
         self.stored_bytes = self._gauge("files_stored_bytes", "Bytes of the files of all companies.")
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlencode
 
@@ -198,6 +199,12 @@ class WebApplication:
             return await self._render(page_request)
         if page.preview_of is not None and page_request.request.method != "POST":
             return await self._show_preview(page_request)
+        if page.one_click and "token" in page_request.request.query:
+            data = MultiDict(page_request.request.query)
+            response = await self._process_form(page_request, data, Upload())
+            return (
+                response if response.status != HTTPStatus.SEE_OTHER else web.Response(text="No more of these mails.\n")
+            )
         check_access(page.access, browser_session.principal, writes=True)
         if page.access.audience != "public":
             self.dependencies.services.disk_space.require()

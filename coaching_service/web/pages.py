@@ -135,6 +135,8 @@ class Page:
     # The form changes nothing: it redirects to the same path with its values as the query, which renders its page with
     # what another form would do; so the browser can go back to it and reload it.
     preview_of: Handler | None = None
+    # A mail program sends the form without a page too, with the token that was mailed in the query (RFC 8058).
+    one_click: bool = False
     # The form may be sent without a file; `file` is None then.
     file_optional: bool = False
     # The form has a table, or a row for each name in a file: more than people type.

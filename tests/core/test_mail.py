@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from aiosmtpd.smtp import SMTP
@@ -16,9 +16,10 @@ from coaching_service import features
 from coaching_service.core.auth.secrets import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.jobs import mail, queue, worker
+from coaching_service.core.jobs import inspection, mail, queue, worker
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.jobs.queue import RunAgain, enqueue
+from coaching_service.core.metrics import MailOutcome
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import creation, first_access
 from coaching_service.people.customers import service as customers
@@ -29,7 +30,9 @@ from tests.people.test_sessions import mailed_token
 from tests.support.client import CoachClient
 from tests.support.mail_servers import (
     REJECTING_SERVERS,
+    ClaimedMeanwhile,
     DisconnectsAfterMail,
+    HangsAfterMail,
     Mailbox,
     RejectsRecipient,
     Slow,
@@ -274,11 +277,81 @@ async def test_mail_is_not_repeated_after_a_disconnect_without_response(coach: C
 async def test_mail_of_an_interrupted_attempt_is_not_repeated(
     coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
-    """A process that dies between the server's confirmation and the removal of the job leaves a claimed job."""
+    """A process that dies while the server confirms, before the job is removed, leaves a claimed job."""
     await create(mailing, coach, send_invitation=True)
-    await mailing.db["jobs"].update_many({}, {"$set": {"attempts": 1, "lease": "a dead process"}})
+    received = HangsAfterMail()
+    async with listening(lambda: SMTP(received)) as port:
+        work = asyncio.create_task(worker.run_due(sending_to(mailing, port=port), MAIL))
+        await until(lambda: received.mails, "the mail arrives")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
     await worker.run_due(mailing, MAIL, at=now() + LATER)
     assert (mailbox[0].tries, await queued(mailing)) == (0, [])
+    [failed] = await mailing.db["failedMails"].find({"companyId": coach.ctx.company_id}).to_list(None)
+    assert failed["reason"] == "an attempt was interrupted: it may have been sent"
+
+
+async def test_mail_of_an_attempt_that_ended_before_the_message_is_sent(
+    coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
+) -> None:
+    """A process that dies while it connects has sent nothing: the mail is not lost."""
+    await create(mailing, coach, send_invitation=True)
+    async with silent_server() as server:
+        work = asyncio.create_task(worker.run_due(sending_to(mailing, port=server.port), MAIL))
+        await until(lambda: server.connections == 1, "the mail server is asked")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+    [job] = await queued(mailing)
+    assert job["attempts"] == 1
+
+    for _ in range(2):
+        await worker.run_due(mailing, MAIL, at=now() + LATER)
+    assert (mailbox[0].tries, len(mailbox[0].mails), await queued(mailing)) == (1, 1, [])
+
+
+async def test_frozen_worker_does_not_send_what_another_has_claimed(
+    coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
+) -> None:
+    """Its lease has ended while it waited for the mail server."""
+    await create(mailing, coach, send_invitation=True)
+    received = ClaimedMeanwhile(mailing)
+    async with listening(lambda: SMTP(received)) as port:
+        await worker.run_due(sending_to(mailing, port=port), MAIL, limit=1)
+    assert (received.tries, len(await queued(mailing))) == (0, 1)
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
+    assert len(mailbox[0].mails) == 1
+
+
+async def test_what_becomes_of_mails_is_counted(
+    coach: CoachClient, mailing: Services, mailbox: tuple[Mailbox, int]
+) -> None:
+    """`mail_oldest_seconds` is of what was tried in vain, or is due; not of what waits for its time."""
+    counter = mailing.metrics.mails
+
+    def counted() -> dict[str, float]:
+        return {outcome: counter.labels(outcome)._value.get() for outcome in get_args(MailOutcome)}
+
+    before = counted()
+    await create(mailing, coach, "one@example.com", send_invitation=True)
+    await create(mailing, coach, "two@example.com", send_invitation=True)
+    hour = timedelta(hours=1)
+    await mailing.db["jobs"].update_many(
+        {"kind": mail.SEND}, [{"$set": {"createdAt": {"$subtract": ["$createdAt", 3_600_000]}}}]
+    )
+    await mailing.db["jobs"].update_one({"kind": mail.SEND}, {"$set": {"runAfter": now() + hour}})
+    mailbox[0].responses = ["451 later", "550 no"]
+    assert await inspection.find_mail_age(mailing) == pytest.approx(3600, abs=60), "due"
+    await worker.run_due(mailing, MAIL)
+    assert await inspection.find_mail_age(mailing) == pytest.approx(3600, abs=60), "tried"
+    await mailing.db["jobs"].update_many({"kind": mail.SEND}, {"$set": {"arguments.tries": 0}})
+    assert await inspection.find_mail_age(mailing) == 0, "waits for its time"
+    await worker.run_due(mailing, MAIL, at=now() + LATER)
+    assert {name: value - before[name] for name, value in counted().items()} == {
+        "sent": 1,
+        "delayed": 1,
+        "failed": 1,
+        "unknown": 0,
+    }
 
 
 async def test_mail_file_is_written_once_the_folder_is_usable(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from email.headerregistry import AddressHeader
-from email.message import Message
+from email.message import EmailMessage, Message
 from typing import Any
 
 import pytest
@@ -22,7 +22,7 @@ from coaching_service.people.sessions import passwords
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD
 from tests.support.mail_servers import Mailbox
-from tests.support.mails import part_of, read_mail
+from tests.support.mails import check_headers, part_of, read_mail
 
 MAIL = {mail.SEND: features.STEPS[mail.SEND]}
 HOSTILE = "<script>alert('1')</script> \"A & B\" </title></h1><img src=//x.test>"
@@ -109,6 +109,28 @@ async def test_invitation_leads_to_the_first_access_of_the_client(
     assert "POST /auth" not in parts.text, "clients are no programmers"
     assert message["List-Unsubscribe"] == f"<{decline}>"
     assert parts.links[decline] == ["Not you, or no more of these invitations?"]
+
+
+@pytest.mark.parametrize(
+    ("company", "address", "host"),
+    [
+        ("Strong Gym", f"{'a' * 28}@example.com", "coaching.example.com"),
+        ("Zażółć Gęślą Jaźń " * 6, f"{'b' * 64}@{'c' * 60}.example.com", f"{'sub.' * 40}example.com"),
+    ],
+)
+async def test_long_headers_stay_plain(
+    mailing: Services, mailbox: tuple[Mailbox, int], company: str, address: str, host: str
+) -> None:
+    """Mail programs read encoded words in subjects and names only, not in addresses."""
+    ctx, _ = await company_of(replace(mailing, base_url=f"https://{host}"), company, "Olga Owner")
+    await creation.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=True)
+    [message] = await sent_by(replace(mailing, base_url=f"https://{host}"), mailbox)
+    assert isinstance(message, EmailMessage)
+    check_headers(message)
+    assert message["To"] == address
+    raw = dict(message.raw_items())
+    assert raw["List-Unsubscribe"].startswith(f"<https://{host}/train/no-invitations?token=")
+    assert raw["Message-ID"].endswith(f"@{host}>")
 
 
 async def test_coach_who_is_the_company_is_named_once(mailing: Services, mailbox: tuple[Mailbox, int]) -> None:

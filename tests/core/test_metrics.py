@@ -31,6 +31,10 @@ DECLARED = {
     "notifications_oldest_due_seconds": "",
     "coaching_service_build_info": "version python",
     "backup_age_seconds": "",
+    "erasures_pending": "",
+    "mail_oldest_seconds": "",
+    "mail_total": "outcome",
+    "verify_age_seconds": "",
     "change_log_oldest_pending_seconds": "",
     "change_log_pending": "",
     "check_ins_due": "",
@@ -210,6 +214,9 @@ async def test_work_that_waits_and_its_age_are_reported(coach: CoachClient) -> N
         for name in ("figures_due", "figures_oldest_due_seconds"):
             assert figures[name, frozenset({("lane", lane)})] >= 0
     assert figure(figures, "backup_age_seconds") > 0
+    assert figure(figures, "verify_age_seconds") > 0
+    assert figure(figures, "erasures_pending") == 0
+    assert figure(figures, "mail_oldest_seconds") >= 0
 
 
 async def test_a_backlog_is_counted_up_to_a_limit_and_is_as_old_as_its_first(services: Services) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from email.message import EmailMessage
 from typing import ClassVar, TypeVar
@@ -32,7 +32,7 @@ class Rejecting:
     repeatable: ClassVar[bool] = False
     sender: str = "us@example.com"
 
-    async def send(self, _: EmailMessage) -> None:
+    async def send(self, _: EmailMessage, before_data: Callable[[], Awaitable[None]] | None = None) -> None:
         raise MailRejected("the recipient was rejected", permanent=True)
 
 

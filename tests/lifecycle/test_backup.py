@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import math
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from coaching_service.core.auth.secrets import Vault, new_master_key, parse_mast
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup import creation
 from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_backup
-from coaching_service.core.database.backup.manifest import BackupError, Manifest, read_manifest, verify
+from coaching_service.core.database.backup.manifest import BackupError, Manifest, Report, read_manifest, verify
 from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration import backups
@@ -128,7 +129,7 @@ def test_damaged_backup_is_noticed(folder: Path, damage: str) -> None:
         case "no JSON":
             (folder / "manifest.json").write_text("{")
     with pytest.raises(BackupError, match=r"customers\.bson\.gz|manifest\.json"):
-        verify(folder, read_manifest(folder), ignore)
+        verify(folder.joinpath, read_manifest(folder), ignore)
 
 
 async def test_restore_refuses_a_database_with_documents_unless_it_replaces_them(
@@ -161,13 +162,16 @@ async def test_failed_restore_changes_nothing_and_can_be_repeated(target: Servic
 
 
 async def test_age_of_the_last_backup_is_that_of_the_moment_it_shows(source: Services, folder: Path) -> None:
-    assert await backups.read_age(source) == math.inf, "none is recorded"
+    assert await backups.read_age(source, backups.CREATED) == math.inf, "none is recorded"
     manifest = read_manifest(folder)
     await backups.record_backup(source, "root", {**manifest, "createdAt": "2026-11-20T03:15:00+00:00"})
     last = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
     await backups.record_backup(source, "root", {**manifest, "createdAt": last})
     await Operator(source, "root").record("companies.listed")
-    assert 3 * 3600 <= await backups.read_age(source) < 3 * 3600 + 60
+    assert 3 * 3600 <= await backups.read_age(source, backups.CREATED) < 3 * 3600 + 60
+    assert await backups.read_age(source, backups.VERIFIED) == math.inf, "none is verified"
+    await backups.record_verification(source, "root", 3, 1_000)
+    assert 0 <= await backups.read_age(source, backups.VERIFIED) < 60
     stored = await source.db["operatorActions"].find({"action": "backup.created"}).to_list(None)
     assert [(each["operator"], each["documents"] >= 2_600, each["bytes"] > 0) for each in stored] == [
         ("root", True, True)
@@ -187,6 +191,34 @@ async def test_failed_backup_leaves_nothing(source: Services, tmp_path: Path, mo
     with pytest.raises(BackupError):
         await create_backup(source, tmp_path / "backup", ignore)
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may
+
+
+@pytest.mark.parametrize("has_unnamed_files", [True, False])
+async def test_killed_backup_leaves_nothing(
+    source: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_unnamed_files: bool
+) -> None:
+    """Nothing has a name before all is complete; on NFS it is in one folder, which is readable by its owner alone."""
+    listed: list[tuple[str, int]] = []
+
+    def look(path_of: Callable[[str], Path], manifest: Manifest, report: Report) -> None:
+        listed.extend((each.name, each.stat().st_mode & 0o077) for each in tmp_path.rglob("*"))
+        verify(path_of, manifest, report)
+
+    open_file = os.open
+
+    def refuse_unnamed(path: Path, flags: int, *mode: int) -> int:
+        if flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+        return open_file(path, flags, *mode)
+
+    monkeypatch.setattr(creation, "verify", look)
+    if not has_unnamed_files:
+        monkeypatch.setattr(os, "open", refuse_unnamed)
+    await create_backup(source, tmp_path / "backup", ignore)
+    assert {mode for _, mode in listed} <= {0}
+    assert bool(listed) is not has_unnamed_files
+    assert os.listdir(tmp_path) == ["backup"]  # noqa: PTH208 - as asynchronous functions may
+    verify((tmp_path / "backup").joinpath, read_manifest(tmp_path / "backup"), ignore)
 
 
 def test_backup_is_readable_by_its_owner_alone_and_no_draft_is_left(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
@@ -11,13 +12,14 @@ from bson import ObjectId
 
 from coaching_service.core.database.backup.creation import create_backup, create_stored_backup
 from coaching_service.core.database.backup.encryption import Encryption, new_identity
+from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.backup.stores import Store, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup import ignore
-from tests.support.commands import type_in
+from tests.support.commands import CommandResult, type_in
 from tests.support.databases import new_database
 from tests.support.s3_server import running_s3_server
 
@@ -81,6 +83,12 @@ async def test_encrypted_backups_in_a_bucket_are_verified_with_and_without_the_p
     said = type_in(*with_key, **keys).ok()
     assert f", {len(parts)} with the contents that were backed up\n" in said
 
+    (tmp_path / "other.key").write_text(new_identity()[0])
+    wrong = type_in("verify-backup", location, "--identity", str(tmp_path / "other.key"), **keys)
+    wrong.refused(f"The backup is encrypted for {public}", exit_code=1)
+    (tmp_path / "other.key").write_text(f"{new_identity()[0]}\n{private}\n")
+    type_in("verify-backup", location, "--identity", str(tmp_path / "other.key"), **keys).ok()
+
     data, path = store.read(parts[0]), f"{location}/{parts[0]}"
     for words, problem in (
         (("verify-backup", location), "is damaged: it is not what was backed up"),
@@ -124,3 +132,48 @@ async def test_folder_of_one_backup_is_verified(
     type_in("verify-backup", str(folder)).refused("customers.bson.gz is damaged", exit_code=1)
     type_in("verify-backup", str(tmp_path / "none")).refused("is not a backup", exit_code=1)
     assert not (tmp_path / "none").exists()
+
+
+def test_missing_bucket_is_one_sentence(bucket: dict[str, str]) -> None:
+    """Without the XML of the server, whichever request finds it."""
+    store = open_store("s3://missing/coaching")
+    for use in (
+        lambda: list(store.iterate("backups")),
+        lambda: store.read("a"),
+        lambda: store.write("a", b"x"),
+        lambda: store.delete(["a"]),
+    ):
+        with pytest.raises(BackupError) as caught:
+            use()
+        assert str(caught.value) == "The bucket of s3://missing/coaching does not exist: create it"
+    for command in ("backups", "verify-backup"):
+        type_in(command, "s3://missing/coaching", **bucket).refused("The bucket of s3://missing/coaching", exit_code=1)
+
+
+async def test_verification_of_the_whole_store_is_recorded(
+    source: Services, settings: Settings, tmp_path: Path
+) -> None:
+    location, uri = str(tmp_path / "store"), {"MONGODB_URI": settings.mongodb_uri, "MONGODB_DATABASE": source.db.name}
+    name = await back_up(source, open_store(location))
+    keys = {"SECRET_KEYS": ",".join(settings.secret_keys), "BACKUP_STORE": location, **uri}
+
+    async def recorded() -> int:
+        return await source.db["operatorActions"].count_documents({"action": "backup.verified"})
+
+    await run_command("verify-backup", "--at", name, **keys)
+    assert await recorded() == 0, "one backup of several"
+    await run_command("verify-backup", **keys)
+    assert await recorded() == 1
+    unreachable = await run_command("verify-backup", **{**keys, "MONGODB_URI": "mongodb://127.0.0.1:9"})
+    assert unreachable.err == "The verification is not recorded: The database at 127.0.0.1:9 cannot be reached\n"
+    path = next(each for each in (tmp_path / "store").rglob("*") if each.is_file() and "objects" in str(each))
+    path.write_bytes(flip(path.read_bytes()))
+    assert (await asyncio.to_thread(type_in, "verify-backup", **keys)).exit_code == 1
+    assert await recorded() == 1, "it is damaged"
+
+
+async def run_command(*words: str, **environment: str | None) -> CommandResult:
+    """Run a command that succeeds, on a thread: it has an event loop of its own."""
+    result = await asyncio.to_thread(type_in, *words, **environment)
+    result.ok()
+    return result

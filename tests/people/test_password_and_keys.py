@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from email.message import EmailMessage
 from typing import Any
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import passwords
+from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
-from tests.support.mails import part_of, read_mails
+from tests.support.mails import part_of, read_mail, read_mails
 from tests.support.service_process import until
 from tests.support.training import employee_key
 
@@ -77,3 +80,60 @@ async def test_mail_says_the_number(coach: CoachClient, settings: Settings, keys
 
     [text] = await until(mailed, "the mail is sent")
     assert sentence in " ".join(text.split())
+
+
+def mailed_changes(settings: Settings, email: str) -> list[EmailMessage]:
+    """The mails that say that the password was changed."""
+    mails = read_mails(settings.data_dir / "mail")
+    return [mail for mail in mails if mail["To"] == email and mail["Subject"] == "Your password was changed"]
+
+
+async def test_each_change_is_mailed_with_the_keys_that_stay(
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
+) -> None:
+    email, session = str(coach.ctx.caller.email), await coach.interactive()
+    backend = await api_keys.create(coach.ctx, "Backend")
+    await passwords.change_password(session.ctx, PASSWORD, SECOND)
+    [mail] = await until(lambda: mailed_changes(settings, email), "the change is mailed")
+    text = " ".join(part_of(mail, "plain").split())
+    read_mail(mail, coach.ctx.services.base_url)
+    assert "was changed in your settings." in text
+    test_key = next(key for key in await api_keys.list_keys(coach.ctx) if key["name"] == "Test")
+    assert f"These API keys still work: Test (…{test_key['lastFour']}), Backend (…{backend['key'][-4:]})." in text
+    assert backend["key"] not in text
+
+    (await reset(coach, anonymous, THIRD, deleteApiKeys="all")).ok()
+    mails = await until(lambda: (found := mailed_changes(settings, email))[1:] and found, "the reset is mailed")
+    text = " ".join(part_of(mails[-1], "plain").split())
+    assert "was changed with a link that was mailed to you." in text
+    assert "You have no API key." in text
+    assert SECOND not in text
+    assert THIRD not in text
+
+
+async def test_client_is_told_who_changed_the_password(coach: CoachClient, settings: Settings) -> None:
+    """The first password of a client is no change."""
+    email = f"ana-{ObjectId()}@example.com"
+    ana = await coach.create_customer("Ana", email=email, sendInvitation=False)
+    session = await coach.interactive()
+    for password in (SECOND, THIRD):
+        (await session.put(f"/coach/customers/{ana['_id']}/password", {"password": password})).ok()
+    client = await coach.as_client(ana)
+    (await client.put("/customer/me/password", {"currentPassword": THIRD, "password": SECOND})).ok()
+    mails = await until(lambda: (found := mailed_changes(settings, email))[1:] and found, "both are mailed")
+    first, second = (" ".join(part_of(mail, "plain").split()) for mail in mails)
+    assert f"was changed by {coach.ctx.caller.name}." in first
+    assert "was changed in your settings." in second
+    assert "API key" not in first + second
+
+
+async def test_first_password_of_a_colleague_is_no_change(
+    coach: CoachClient, anonymous: CoachClient, settings: Settings
+) -> None:
+    email = f"emil-{ObjectId()}@example.com"
+    emil = await team.create_employee(coach.ctx, "Emil", email, [], "all")
+    for password in (SECOND, THIRD):
+        token = await identities.create_reset_token(coach.ctx, emil["_id"], "coach")
+        (await anonymous.post("/auth/password/reset", {"token": token, "password": password})).ok()
+    [mail] = await until(lambda: mailed_changes(settings, email), "the change is mailed")
+    assert "You have no API key." in part_of(mail, "plain")

@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from email.message import EmailMessage
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import aiohttp
 import pytest
 
+from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.notifications.models import Message
+from coaching_service.people.notifications import unsubscribing
+from coaching_service.people.notifications.models import Message, Recipient
+from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.notifications import write_message
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
@@ -52,6 +56,12 @@ async def send(coach: CoachClient, customer: Json) -> None:
     (await coach.post(client_path(customer, "messages"), {"text": "Secret words"})).ok(201)
 
 
+async def post_form(anonymous: CoachClient, path: str, value: tuple[str, str], encoding: str) -> int:
+    """Send a form of one field without cookies, as mail programs do; returns the status."""
+    form = aiohttp.FormData([value], default_to_multipart=encoding == "multipart")
+    return (await anonymous.send("POST", path, data=form)).status
+
+
 async def send_own(client: CoachClient) -> None:
     (await client.post(OWN, {"text": "Secret words"})).ok(201)
 
@@ -72,10 +82,51 @@ async def test_client_gets_one_mail_for_several_unread_messages(
     pages = ("messages", "settings/notifications")
     messages, settings = (f"{coach.ctx.services.base_url}/train/{page}" for page in pages)
     assert list(parts.links) == [messages, settings]
-    assert content["List-Unsubscribe"] == f"<{settings}>"
+    assert content["List-Unsubscribe"].startswith(f"<{settings}/off?token=")
     await send(coach, ana)
     assert len(await mailbox.after(ana, 69)) == 1, "at most one an hour"
     assert len(await mailbox.after(ana, 73)) == 2
+
+
+@pytest.mark.parametrize("encoding", ["urlencoded", "multipart"])
+async def test_one_click_turns_these_mails_off_without_a_session(
+    coach: CoachClient, ana: Json, mailbox: Mailbox, anonymous: CoachClient, encoding: str
+) -> None:
+    """RFC 8058: a POST of the mail program to the address of the header, without a cookie or page."""
+    bea = await coach.create_customer("Bea", email=f"bea-{ObjectId()}@example.com", sendInvitation=False)
+    for customer in (ana, bea):
+        await send(coach, customer)
+    [content] = await mailbox.after(ana, 11)
+    path = content["List-Unsubscribe"][1:-1].removeprefix(coach.ctx.services.base_url)
+    value = ("List-Unsubscribe", "One-Click")
+
+    refused = await post_form(anonymous, path.replace("token=", "token=0"), value, encoding)
+    answers = [await post_form(anonymous, path, value, encoding) for _ in range(2)]
+
+    assert (refused, answers) == (404, [200, 200]), "programs repeat it"
+    client = await coach.as_client(ana)
+    settings = (await client.get("/customer/me")).ok()["notifications"]
+    assert settings["messages"] == {"mail": False, "push": True}
+    assert settings["checkIns"] == {"mail": True, "push": True}
+    for customer in (ana, bea):
+        await send(coach, customer)
+    assert len(await mailbox.after(ana, 133)) == 1, "no more mails"
+    assert len(await mailbox.sent(bea)) == 2, "the other client still gets them"
+
+
+async def test_one_click_of_a_coach_changes_no_colleague(coach: CoachClient, anonymous: CoachClient) -> None:
+    """In a suspended company too."""
+    emil = await team.create_employee(coach.ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all", "no hash")
+    page, emils = "/app/settings/notifications", {"type": "coach", "_id": emil["_id"]}
+    path = unsubscribing.make_link(coach.ctx, cast("Recipient", emils), "digest", page)
+    path = path.removeprefix(coach.ctx.services.base_url)
+    companies, where = coach.ctx.db["companies"], {"_id": coach.ctx.company_id}
+    await companies.update_one(where, {"$set": {"suspension": {"at": now()}}})
+    assert await post_form(anonymous, path, ("List-Unsubscribe", "One-Click"), "urlencoded") == 200
+    await companies.update_one(where, {"$unset": {"suspension": 1}})
+    settings = await team.list_notifications(coach.ctx)
+    assert settings[emil["_id"]]["digest"] == {"mail": False, "push": True}
+    assert settings[coach.ctx.caller.id]["digest"] == {"mail": True, "push": True}
 
 
 async def test_read_message_causes_no_mail(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
@@ -128,7 +179,7 @@ async def test_mail_about_a_message_of_the_client_goes_to_the_trainer_else_to_th
         f"{base_url}/app/customers/{ana['_id']}/messages",
         f"{base_url}/app/settings/notifications",
     ]
-    assert to_owner["List-Unsubscribe"] == f"<{base_url}/app/settings/notifications>"
+    assert to_owner["List-Unsubscribe"].startswith(f"<{base_url}/app/settings/notifications/off?token=")
     assert "Ana" not in to_owner["Subject"]
 
     bo = await coach.create_customer("Bo")

@@ -75,6 +75,28 @@ class DisconnectsAfterMail(Mailbox):
         return response
 
 
+class HangsAfterMail(Mailbox):
+    """Accepts a mail and never says so."""
+
+    async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        await super().handle_DATA(server, session, envelope)
+        await asyncio.Event().wait()
+        return "250 never sent"
+
+
+class ClaimedMeanwhile(Mailbox):
+    """Answers so late that another worker has claimed the mail."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self.services = services
+
+    async def handle_RCPT(self, _: SMTP, __: Session, envelope: Envelope, address: str, ___: Any) -> str:
+        envelope.rcpt_tos.append(address)
+        await self.services.db["jobs"].update_many({"kind": "send_mail"}, {"$set": {"lease": "of another worker"}})
+        return "250 yes"
+
+
 class RejectsConnections(SMTP):
     """Greets every client with an error."""
 

@@ -27,6 +27,7 @@ _ATTRIBUTES = {"lang", "style", "charset", "name", "content", "dir", "role", "hr
 }
 # It sends mails too, with links to its own address.
 _APPLICATION_OF_BROWSERS = re.compile(r"http://127\.0\.0\.1:\d+")
+_ONE_ADDRESS = re.compile(r"<https?://[\x21-\x3b=\x3f-\x7e]+>")
 _ONLY_HTML = {"If the button does not work, open this address:", "."}
 
 
@@ -131,6 +132,17 @@ def read_mail(mail: Message, base_url: str) -> MailParts:
         assert f"{link}\n" in parts.text, "the plain text has every link, each at the end of a line"
     missing = {seen for seen in parts.seen if seen not in parts.text} - _ONLY_HTML
     assert missing <= {label for labels in parts.links.values() for label in labels}
-    if (unsubscribe := mail["List-Unsubscribe"]) is not None:
-        assert _APPLICATION_OF_BROWSERS.sub(base_url, unsubscribe[1:-1]) in parts.links
+    check_headers(mail)
     return parts
+
+
+def check_headers(mail: EmailMessage) -> None:
+    """Check the headers as they are sent: lines that servers accept, and encoded words only where programs read them."""
+    for name, value in mail.raw_items():
+        assert all(len(line) <= 998 for line in f"{name}: {value}".splitlines())
+        # Of an address header only the name of the person may be encoded.
+        plain = "" if name == "Subject" else value.rpartition("<")[2] if name in ("From", "To") else value
+        assert "=?" not in plain, f"{name}: {value}"
+    unsubscribe = mail["List-Unsubscribe"]
+    assert (mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click") == (unsubscribe is not None)
+    assert unsubscribe is None or _ONE_ADDRESS.fullmatch(unsubscribe), unsubscribe

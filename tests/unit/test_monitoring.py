@@ -193,6 +193,8 @@ LAGS = {
     "numbers of changes": "change_log_oldest_pending_seconds",
     "deliveries of webhooks": "webhook_oldest_pending_seconds",
     "backups": "backup_age_seconds",
+    "verifications of backups": "verify_age_seconds",
+    "mail": "mail_oldest_seconds",
     "jobs": "jobs_oldest_pending_seconds",
 }
 

@@ -143,6 +143,7 @@ def test_only_pages_under_train_are_for_clients() -> None:
         "/train/first-access",
         "/train/no-invitations",
         "/train/reset-password",
+        "/train/settings/notifications/off",
     }
 
 

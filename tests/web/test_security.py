@@ -151,9 +151,11 @@ async def test_session_expires(coach: CoachClient) -> None:
 WITHOUT_ORIGIN = (
     "/app/confirm-email",
     "/app/reset-password",
+    "/app/settings/notifications/off",
     "/train/first-access",
     "/train/no-invitations",
     "/train/reset-password",
+    "/train/settings/notifications/off",
 )
 
 

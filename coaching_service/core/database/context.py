@@ -52,8 +52,11 @@ class MailSender(Protocol):
     def sender(self) -> str:
         """The address, with a name or without: `us@example.com` or `Coaching <us@example.com>`."""
 
-    async def send(self, mail: EmailMessage) -> None:
-        """Send an e-mail. Raises MailRejected if it was certainly not accepted."""
+    async def send(self, mail: EmailMessage, before_data: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Send an e-mail. Raises MailRejected if it was certainly not accepted.
+
+        Unless it is repeatable, `before_data` is called before it may be accepted.
+        """
 
 
 class ChangeLog(Protocol):

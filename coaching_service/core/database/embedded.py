@@ -30,6 +30,7 @@ _STOP_SECONDS = 2.5  # with the 2 s for requests, stopping takes less than 5 s
 _KILL_SECONDS = 0.3
 _PREDECESSOR_SECONDS = 10.0
 _PR_SET_PDEATHSIG = 1
+_OLDER_LOGS = 2
 _ALREADY_INITIATED = 23
 _FULL_BYTES = 1 << 20
 _FULL = re.compile(rb"No space left on device|Disk quota exceeded|File too large")
@@ -115,6 +116,8 @@ def running_mongod(
     with _lock_folder(folder):
         _wait_for_predecessor(data)
         log = folder / "mongod.log"
+        for older in sorted(folder.glob("mongod.log.*"))[:-_OLDER_LOGS]:  # mongod renames its log at each start
+            older.unlink(missing_ok=True)
         port = _free_port()
         child, stopping = _spawn(mongod or find_mongod(), data, port, log), threading.Event()
         _children.append(child)

@@ -205,3 +205,5 @@ async def _read_jobs(services: Services, kinds: Collection[str]) -> None:
         count, seconds = (nan, nan) if due is None else due.get(kind, (0, 0.0))
         services.metrics.jobs_pending.labels(kind).set(count)
         services.metrics.oldest_job_seconds.labels(kind).set(seconds)
+    oldest = await reading_in_time(inspection.find_mail_age(services), nan, "oldest mail")
+    services.metrics.oldest_mail_seconds.set(oldest)

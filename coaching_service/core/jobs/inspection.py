@@ -16,6 +16,7 @@ from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.queue import StoredJob, from_now, stored_jobs
 from coaching_service.core.jobs.worker import RETRY_SECONDS
 
+_MOST_MAILS = 10_000
 _FAILING_ATTEMPTS = 6  # then every ten minutes
 _LATE: Document = {"$expr": {"$lt": ["$runAfter", from_now(timedelta(minutes=-10))]}}
 # Claimed jobs that no process has, and that none can claim for longer than they wait on purpose, for the end of a lease
@@ -74,6 +75,15 @@ async def count_due(services: Services, kinds: Collection[str]) -> dict[str, tup
     ]
     cursor = stored_jobs.across_companies(services).aggregate(stages, hint="kind_runAfter")
     return {each["_id"]: (each["count"], each["seconds"]) async for each in cursor}
+
+
+async def find_mail_age(services: Services) -> float:
+    """Return how many seconds ago the oldest mail was queued that is due, or was tried in vain; 0 without one."""
+    tried_or_due: Document = {"$or": [{"runAfter": {"$lte": now()}}, {"arguments.tries": {"$gt": 0}}]}
+    where = {"kind": mail.SEND, "isPaused": {"$ne": True}, **tried_or_due}
+    cursor = stored_jobs.across_companies(services).find(where, {"createdAt": 1}, hint="kind_runAfter")
+    oldest = min([job["createdAt"] async for job in cursor.limit(_MOST_MAILS)], default=None)
+    return 0.0 if oldest is None else max(0.0, (now() - oldest).total_seconds())
 
 
 # --- checks ----------------------------------------------------------------------------------------------------------

@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from email.headerregistry import Address
 from email.message import EmailMessage
+from email.policy import Policy
 from email.utils import formatdate, parseaddr
 from pathlib import Path
-from typing import Any, ClassVar, NotRequired, TypedDict
+from typing import Any, ClassVar, NotRequired, Self, TypedDict
 from urllib.parse import urlsplit
 
 import aiosmtplib
@@ -31,6 +32,7 @@ from coaching_service.core.jobs import queue, unsent_mail
 from coaching_service.core.jobs.mail_body import MailBody, has_address, render_html, render_text, to_line
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.unsent_mail import FailedMail
+from coaching_service.core.metrics import MailOutcome
 
 SEND = "send_mail"
 CONNECTIONS = 4  # mails that one process sends at the same time
@@ -74,6 +76,21 @@ class NewMail:
         return render_text(self.body, self.text_addition)
 
 
+class _PlainHeader(str):
+    """A header that stays one text: the package `email` makes encoded words of long ones, which no program reads."""
+
+    def __new__(cls, name: str, value: str) -> Self:
+        header = super().__new__(cls, value)
+        header.name = name
+        return header
+
+    name: str
+
+    def fold(self, *, policy: Policy) -> str:
+        """Return the header as it is sent: one line, which has no space where it could be broken."""
+        return f"{self.name}: {self}{policy.linesep}"
+
+
 class MailRejected(Exception):
     """The mail was certainly not accepted; `permanent` when another attempt would be pointless."""
 
@@ -82,13 +99,20 @@ class MailRejected(Exception):
         self.permanent = permanent
 
 
+# Called before the one command after which only the server knows whether a mail is accepted.
+BeforeData = Callable[[], Awaitable[None]]
+
+
 class _Client(aiosmtplib.SMTP):
     """An SMTP client that tracks whether its mail was accepted: None when only the server knows."""
 
     accepted: bool | None = False
+    before_data: BeforeData | None = None
 
     async def data(self, message: str | bytes, /, **options: Any) -> aiosmtplib.SMTPResponse:
         """Send the message itself, the last command that matters for a mail."""
+        if self.before_data is not None:
+            await self.before_data()
         self.accepted = None
         try:
             response = await super().data(message, **options)
@@ -117,7 +141,7 @@ class SmtpMailSender:
     command_seconds: float = 10.0
     total_seconds: float = 30.0
 
-    async def send(self, mail: EmailMessage) -> None:
+    async def send(self, mail: EmailMessage, before_data: BeforeData | None = None) -> None:
         """Send `mail`. Raises MailRejected if it was certainly not accepted, and any other error if that is unknown."""
         client = _Client(
             hostname=self.host,
@@ -128,6 +152,7 @@ class SmtpMailSender:
             start_tls=self.encryption == "starttls",
             timeout=self.command_seconds,
         )
+        client.before_data = before_data
         try:
             async with asyncio.timeout(self.total_seconds):
                 await client.connect()
@@ -167,7 +192,7 @@ class FolderMailSender:
     folder: Path
     sender: str
 
-    async def send(self, mail: EmailMessage) -> None:
+    async def send(self, mail: EmailMessage, before_data: BeforeData | None = None) -> None:
         """Write `mail` to a file named after its identifier, so that writing it again changes nothing.
 
         Raises MailRejected if the file cannot be written.
@@ -242,27 +267,42 @@ def _log_fields(job: Job) -> dict[str, str | None]:
 
 async def send(services: Services, job: Job) -> RunAgain | None:
     """Try once to send a queued mail."""
-    if job.attempts > 1 and not services.mail_sender.repeatable:
-        # An earlier attempt was interrupted: the server may have accepted the mail, and sending it twice is worse.
+    if job.arguments.get("isHandedOver"):
+        # That attempt was interrupted: the server may have accepted the mail, and sending it twice is worse.
         log.error("mail possibly not sent", **_log_fields(job))
-        await unsent_mail.store_failed(services, job, "an attempt was interrupted: it may have been sent")
+        await _give_up(services, job, "unknown", "an attempt was interrupted: it may have been sent")
         return None
+    if job.attempts > len(_RETRY_DELAYS):
+        await _give_up(services, job, "failed", "it cannot be written")
+        return None
+
+    async def hand_over() -> None:
+        if not await queue.mark(services, job, "isHandedOver"):
+            raise MailRejected("another worker sends it")
+
     try:
         content = open_content(services.vault, job.id, job.arguments["sealed"])
-        await services.mail_sender.send(_message(services, job, content))
+        await services.mail_sender.send(_message(services, job, content), hand_over)
     except SecretUnreadable as error:
         return await _retry(services, job, str(error), permanent=False)
     except MailRejected as rejection:
         return await _retry(services, job, str(rejection), permanent=rejection.permanent)
+    services.metrics.mails.labels("sent").inc()
     return None
+
+
+async def _give_up(services: Services, job: Job, outcome: MailOutcome, reason: str) -> None:
+    services.metrics.mails.labels(outcome).inc()
+    await unsent_mail.store_failed(services, job, reason)
 
 
 async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) -> RunAgain | None:
     tries = job.arguments["tries"]
     log.warning("mail rejected", **_log_fields(job), tries=tries + 1, reason=reason)
     if permanent or tries >= len(_RETRY_DELAYS):
-        await unsent_mail.store_failed(services, job, reason)
+        await _give_up(services, job, "failed", reason)
         return None
+    services.metrics.mails.labels("delayed").inc()
     return RunAgain(_RETRY_DELAYS[tries], {"tries": tries + 1, "reason": reason})
 
 
@@ -287,8 +327,9 @@ def _message(services: Services, job: Job, content: MailContent) -> EmailMessage
     mail["Auto-Submitted"] = "auto-generated"
     mail.set_content(content["text"])
     if (body := content.get("body")) is not None:
-        if (unsubscribe := body.get("decline") or body["settings"]) is not None:
-            mail["List-Unsubscribe"] = f"<{unsubscribe}>"
+        if (unsubscribe := body.get("decline") or body.get("unsubscribe")) is not None:
+            mail["List-Unsubscribe"] = _PlainHeader("List-Unsubscribe", f"<{unsubscribe}>")
+            mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
         mail.add_alternative(render_html(body, subject), subtype="html")
     return mail
 

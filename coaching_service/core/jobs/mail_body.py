@@ -24,7 +24,8 @@ class MailBody(TypedDict):
     `company` is the header, `name` the recipient, `button` the label of the `link`; `notes` follow the link. `reason`
     is a sentence that states why the person receives the mail. `settings` is the address of the page where the
     recipient can turn such mails off, None if they cannot be turned off there. `decline` is the address of the page
-    where a stranger declines further mails.
+    where a stranger declines further mails, `unsubscribe` of the one where the recipient turns such mails off without
+    signing in; both stop them by a POST too.
     """
 
     company: str
@@ -36,6 +37,7 @@ class MailBody(TypedDict):
     reason: str
     settings: str | None
     decline: NotRequired[str]
+    unsubscribe: NotRequired[str]
 
 
 def has_address(text: str) -> bool:

@@ -60,7 +60,7 @@ class Job:
     """A claimed job as its step receives it.
 
     `attempts` counts the claims since the last step that succeeded: more than one means that an earlier attempt failed
-    or was interrupted. `about` is the client, if any.
+    or was interrupted. `about` is the client, if any. `lease` identifies the worker that runs the step.
     """
 
     id: ObjectId
@@ -68,6 +68,7 @@ class Job:
     attempts: int
     company_id: ObjectId | None = None
     about: ObjectId | None = None
+    lease: str | None = None
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,13 @@ async def enqueue_for_companies(
     }
     if jobs and await insert_missing_computed(stored_jobs, services, jobs):
         services.job_available.set()
+
+
+async def mark(services: Services, job: Job, name: str) -> bool:
+    """Set an argument of a job to true while its step runs; returns False if another worker has claimed it since."""
+    where = {"_id": job.id, "lease": job.lease}
+    marked = await stored_jobs.across_companies(services).update_one(where, {"$set": {f"arguments.{name}": True}})
+    return marked.matched_count == 1
 
 
 def company_of(job: Job) -> ObjectId:

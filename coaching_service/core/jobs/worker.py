@@ -174,7 +174,10 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
     jobs, metrics, started = stored_jobs.across_companies(services), services.metrics, time.perf_counter()
     outcome: JobOutcome = "interrupted"  # also when the service stops
     try:
-        again = await step(services, Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"]))
+        again = await step(
+            services,
+            Job(job["_id"], job["arguments"], job["attempts"], job["companyId"], job["about"], job["lease"]),
+        )
     except Exception as error:
         fail(span, type(error).__name__)
         details = {"kind": job["kind"], "job": str(job["_id"]), "attempts": job["attempts"]}

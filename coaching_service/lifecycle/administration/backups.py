@@ -1,4 +1,4 @@
-"""The record of each successful backup, and the age of the last one for the metrics."""
+"""The record of each successful backup and verification, and the age of the last one for the metrics."""
 
 from __future__ import annotations
 
@@ -15,30 +15,35 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.metrics import reading_in_time
 from coaching_service.lifecycle.administration.models import BackupRecord
 
-CREATED = "backup.created"
+CREATED, VERIFIED = "backup.created", "backup.verified"
 log = structlog.get_logger("coaching_service.backup")
 
 
 async def record_backup(services: Services, operator: str, manifest: Manifest) -> None:
-    """Record a backup that is complete, and at the place where it stays, as an action of the operator.
-
-    Without the permission to write, or without the database, it logs a warning: the backup is a good one.
-    """
+    """Record a backup that is complete, and at the place where it stays, as an action of the operator."""
     size = sum(collection["bytes"] for collection in manifest["collections"])
     moment, documents = manifest["createdAt"], count_documents(manifest)
+    await _record(services, operator, CREATED, moment=moment, documents=documents, bytes=size)
+
+
+async def record_verification(services: Services, operator: str, backups: int, size: int) -> None:
+    """Record that all backups of a store were found complete, as an action of the operator."""
+    await _record(services, operator, VERIFIED, moment=datetime.now(UTC).isoformat(), backups=backups, bytes=size)
+
+
+async def _record(services: Services, operator: str, action: str, **details: str | int) -> None:
+    """Record an action; without the permission to write, or without the database, log a warning: the backup is good."""
     try:
-        await audit.record_operator(
-            Context(services), operator, CREATED, moment=moment, documents=documents, bytes=size
-        )
+        await audit.record_operator(Context(services), operator, action, None, **details)
     except Exception as error:
         if (known := as_service_error(error)) is None:
             raise
-        log.warning("the backup is complete, but not recorded: metrics show an older one", reason=known.message)
+        log.warning("not recorded: metrics show an older one", action=action, reason=known.message)
 
 
-async def read_age(services: Services) -> float:
-    """Return the seconds since the moment that the last recorded backup shows; infinite if none is recorded."""
-    last = await audit.find_last_operator_action(services, CREATED)
+async def read_age(services: Services, action: str) -> float:
+    """Return the seconds since the moment of the last action that is recorded; infinite if none is."""
+    last = await audit.find_last_operator_action(services, action)
     if last is None:
         return inf
     moment = datetime.fromisoformat(cast("BackupRecord", last)["moment"])
@@ -46,5 +51,6 @@ async def read_age(services: Services) -> float:
 
 
 async def read_metrics(services: Services) -> None:
-    """Read the age of the last backup; not a number while the database does not respond."""
-    services.metrics.backup_age.set(await reading_in_time(read_age(services), nan, "last backup"))
+    """Read the ages of the last backup and verification; not a number while the database does not respond."""
+    for action, gauge in ((CREATED, services.metrics.backup_age), (VERIFIED, services.metrics.verify_age)):
+        gauge.set(await reading_in_time(read_age(services, action), nan, action))

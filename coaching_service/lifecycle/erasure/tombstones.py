@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from math import nan
 from typing import TypedDict
 
 from coaching_service.core.database.backup.manifest import BackupError
@@ -23,6 +24,7 @@ from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.metrics import reading_in_time
 from coaching_service.people.account.events import CompanyDeleted
 from coaching_service.people.customers.events import CustomersDeleted
 
@@ -31,6 +33,7 @@ _FOLDER = "erasures"
 _PAUSE = timedelta(seconds=5)
 _BATCH = 500
 _READERS = 8
+_MOST_PENDING = 10_000
 
 
 class Tombstone(TypedDict):
@@ -96,6 +99,16 @@ async def write_new(services: Services, store: Store) -> int:
     ids = [tombstone["_id"] for tombstone in batch]
     await _tombstones.across_companies(services).update_many({"_id": {"$in": ids}}, {"$set": {"storedAt": now()}})
     return len(ids)
+
+
+async def read_metrics(services: Services) -> None:
+    """Count the tombstones that are not stored yet; not a number while the database does not respond."""
+    pending = 0.0
+    if services.backup_store is not None:
+        collection = _tombstones.across_companies(services)
+        counted = collection.count_documents({"storedAt": None}, limit=_MOST_PENDING, hint="storedAt__id")
+        pending = await reading_in_time(counted, nan, "erasures")
+    services.metrics.erasures_pending.set(pending)
 
 
 async def write_missing(services: Services, store: Store) -> None:

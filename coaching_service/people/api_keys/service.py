@@ -118,6 +118,12 @@ async def count_own(ctx: Context) -> int:
     return await keys.count(ctx, {"coachId": ctx.caller.id})
 
 
+async def list_own_names(ctx: Context) -> list[str]:
+    """Return the names and the last characters of the caller's keys, the oldest first."""
+    own = await keys.find(ctx, {"coachId": ctx.caller.id}, sort=_ORDER, fields=("name", "lastFour"))
+    return [f"{key['name']} (…{key['lastFour']})" for key in own]
+
+
 async def revoke_own(ctx: Context, since: datetime | None) -> None:
     """Delete the caller's keys that were created since a time, or all, in the caller's transaction."""
     where: Filter = {"coachId": ctx.caller.id}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from coaching_service.core import audit
@@ -21,6 +22,7 @@ from coaching_service.people.identities import addresses
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.invitations import service as invitations
+from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessToken, SignedIn
 
@@ -186,10 +188,14 @@ async def set_password(ctx: Context, customer_id: ObjectId, password: str) -> Cu
 @transactional
 async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str) -> CustomerProfile:
     customer = await customers.get(ctx, customer_id)
+    had_password = await identities.has_password(ctx, customer_id)
     if not await identities.set_password(ctx, customer_id, password_hash):
         if customer["email"] is None:
             raise _email_missing("is needed: this client has none to sign in by")
         await identities.create(ctx, customer_id, "customer", customer["email"], password_hash)
+    if had_password:
+        client = replace(ctx.caller, id=customer_id, role="CUSTOMER", name=customer["name"])
+        await passwords.report_change(ctx, client, f"by {ctx.caller.name}")
     await sessions.end_sessions(ctx, customer_id)
     await audit.record(ctx, "customer.password_set", about=customer_id)
     return customer

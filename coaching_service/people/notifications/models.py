@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, TypeAlias, TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.events import EventValue
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
 from coaching_service.people.notification_settings.models import Channel, Kind
 
 
@@ -55,6 +57,12 @@ class Notification(TypedDict):
     sentAt: datetime | None
     requests: int
     createdAt: datetime
+
+
+class MailsOffLink(TypedDict):
+    """The token of the link that turns a kind of mails off."""
+
+    token: Annotated[str, Text(max_length=500), Default("")]
 
 
 @dataclass(frozen=True)

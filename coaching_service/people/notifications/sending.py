@@ -31,7 +31,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings import service as notification_settings
 from coaching_service.people.notification_settings.models import NotificationSettings
-from coaching_service.people.notifications import _times, store
+from coaching_service.people.notifications import _times, store, unsubscribing
 from coaching_service.people.notifications.models import (
     Later,
     Message,
@@ -212,6 +212,9 @@ async def _queue_mail(
         "notes": message.notes,
         "reason": message.reason,
         "settings": f"{ctx.services.base_url}{addressee.settings_path}",
+        "unsubscribe": unsubscribing.make_link(
+            ctx, notification["recipient"], notification["kind"], addressee.settings_path
+        ),
     }
     await mail.enqueue_mail(ctx, NewMail(address, message.subject, body, notification["customerId"]))
 

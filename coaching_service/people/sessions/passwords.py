@@ -25,6 +25,7 @@ from coaching_service.people.sessions.service import end_other_sessions, end_ses
 RESET_REQUESTED = "password_forgotten"
 # Limits within 15 minutes; the limit of a network address is higher because many users may share it.
 _RESET_MAILS, _RESET_REQUESTS = 3, 20
+_NAMED_KEYS = 20  # in a mail
 
 
 async def request_password_reset(ctx: Context, email: str, device_tokens: Iterable[str] = ()) -> None:
@@ -134,12 +135,16 @@ async def _reset_password(
 ) -> tuple[str, NewPassword]:
     subject_id = ctx.caller.id
     changed_at = await identities.find_password_change(ctx, subject_id)
+    is_first = not await identities.has_password(ctx, subject_id)
     email = await identities.reset_password(ctx, subject_id, token, password_hash)
     if email is None:
         raise _reset_rejected()
     await end_sessions(ctx, subject_id)
     await assistants.revoke_all_of_coach(ctx, subject_id)
-    return email, await _finish(ctx, keys_to_delete, changed_at)
+    new_password = await _finish(ctx, keys_to_delete, changed_at)
+    if not is_first:
+        await report_change(ctx, ctx.caller, "with a link that was mailed to you")
+    return email, new_password
 
 
 async def _finish(ctx: Context, keys_to_delete: KeysToDelete, changed_at: datetime | None) -> NewPassword:
@@ -172,4 +177,39 @@ async def _change_password(ctx: Context, password_hash: str, keys_to_delete: Key
     await end_other_sessions(ctx)
     await assistants.revoke_all_of_coach(ctx, ctx.caller.id)
     await audit.record(ctx, "password.changed")
-    return await _finish(ctx, keys_to_delete, changed_at)
+    new_password = await _finish(ctx, keys_to_delete, changed_at)
+    await report_change(ctx, ctx.caller, "in your settings")
+    return new_password
+
+
+async def report_change(ctx: Context, user: Principal, how: str) -> None:
+    """Queue the mail that tells a user of the company that the password was changed, and which API keys still work."""
+    email = await identities.get_mail_address(ctx, user.id)
+    if email is None:
+        return
+    company, is_coach = ctx.caller.company.name, user.role != "CUSTOMER"
+    notes = ["If that was not you, set a new password now, and tell your coach."]
+    if is_coach:
+        names = await api_keys.list_own_names(ctx)
+        more = [f"{len(names) - _NAMED_KEYS} more"] if len(names) > _NAMED_KEYS else []
+        kept = (
+            f"These API keys still work: {', '.join([*names[:_NAMED_KEYS], *more])}."
+            if names
+            else "You have no API key."
+        )
+        notes = [kept, "If that was not you, set a new password now, and delete the API keys that you do not know."]
+    body: MailBody = {
+        "company": company,
+        "name": user.name,
+        "paragraphs": [
+            f"The password with which you sign in at {company} was changed {how}. Other devices were signed out.",
+        ],
+        "button": "Set a new password",
+        "link": f"{ctx.services.base_url}/app/forgotten-password",
+        "notes": notes,
+        "reason": f"You receive this mail because you sign in at {company} with this e-mail address.",
+        "settings": None,
+    }
+    about = None if is_coach else user.id
+    changed = NewMail(email, "Your password was changed", body, about, is_urgent=user.role == "OWNER")
+    await mail.enqueue_mail(ctx, changed)

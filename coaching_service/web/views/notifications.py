@@ -6,10 +6,12 @@ from typing import Any, NamedTuple, cast
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import Access, customer, session_only
+from coaching_service.core.auth.access import Access, customer, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notification_settings.models import SETTINGS_INPUT, NotificationSettings, SomeSettings
+from coaching_service.people.notifications import unsubscribing
+from coaching_service.people.notifications.models import MailsOffLink
 from coaching_service.people.own_user import service as own_user
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
@@ -84,6 +86,18 @@ def _declare(pages: Pages, access: Access, templates: str, kinds: tuple[_Kind, .
         sent = await sending.enqueue_test(ctx)
         text = "A test is on its way." if sent else "Notifications are off for this device: turn them on."
         return Redirect(pages.prefix, text)
+
+    @pages.get("/off", access=public(), template="sign_in/no_mails.html")
+    async def mails_off_page(ctx: Context, query: MailsOffLink) -> dict[str, Any]:
+        """The page to turn off one kind of mails without signing in."""
+        kind = unsubscribing.find_kind(ctx.services, query["token"])
+        return {"token": query["token"], "label": next((each.label for each in kinds if each.name == kind), None)}
+
+    @pages.post("/off", access=public(), on=mails_off_page, one_click=True)
+    async def turn_mails_off(ctx: Context, form: MailsOffLink) -> Redirect:
+        """Turn off the kind of mails that the token was mailed in."""
+        await unsubscribing.turn_off(ctx, form["token"])
+        return Redirect(f"{pages.prefix}/off", "You will receive no more of these mails.")
 
     @pages.get("/phones", access=access, template=f"{templates}/phones.html")
     async def phones_page(_: Context) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -16,6 +17,8 @@ from coaching_service.core.database.backup.stores import BUCKET, StoredFile
 
 _SECONDS = 60
 _RETRIES = 4
+_NO_BUCKET = "NoSuchBucket"
+_XML_MESSAGE = re.compile(r"<Message>([^<]*)</Message>")
 _AT_ONCE = 1_000  # files that one request deletes
 
 
@@ -67,17 +70,24 @@ class BucketStore:
         try:
             yield
         except FileNotFoundError as error:
-            if "NoSuchBucket" in str(error):
-                raise BackupError(f"The bucket of {self.location} does not exist: create it") from None
+            if _NO_BUCKET in str(error):
+                raise self._bucket_missing() from None
             raise BackupError(f"{self.location}/{name} is missing") from None
         except (PermissionDeniedError, UnauthenticatedError):
             raise BackupError(
                 f"{self.location} refuses the access key: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and its policy"
             ) from None
         except (BaseError, OSError, ValueError) as error:
+            if _NO_BUCKET in str(error):
+                raise self._bucket_missing() from None
             raise BackupError(f"{self.location} cannot be used: {_first_line(error)}") from None
+
+    def _bucket_missing(self) -> BackupError:
+        return BackupError(f"The bucket of {self.location} does not exist: create it")
 
 
 def _first_line(error: Exception) -> str:
-    """Return the first line of an error, without what is only for debugging."""
-    return str(error).partition("\n")[0][:300]
+    """Return the first line of an error, without what is only for debugging, and without the XML of a server."""
+    message = _XML_MESSAGE.search(str(error))
+    line = str(error).partition("\n")[0].partition("<")[0].rstrip(": ")
+    return (line if message is None else f"{line}: {message[1]}")[:300]

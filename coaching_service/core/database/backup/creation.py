@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gzip
 import hashlib
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Self, cast
 
 import pymongo
 import structlog
@@ -23,6 +24,7 @@ from coaching_service import __version__
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import leases, migrations
+from coaching_service.core.database.backup.manifest import FILE as MANIFEST_FILE
 from coaching_service.core.database.backup.manifest import (
     FORMAT,
     PARTS_VERSION,
@@ -32,9 +34,9 @@ from coaching_service.core.database.backup.manifest import (
     CollectionEntry,
     Manifest,
     Report,
+    format_manifest,
     split_documents,
     verify,
-    write_manifest,
 )
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
@@ -52,6 +54,7 @@ _SECONDS = 24 * 3600
 _WINDOW = "minSnapshotHistoryWindowInSeconds"
 _DEFAULT_WINDOW = 300  # of MongoDB
 EXTENDED_WINDOW = _SECONDS + 1  # a value that only backups set
+_NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL)
 _TOO_OLD = (239, 246)  # SnapshotTooOld, SnapshotUnavailable
 _PRIMARY = "_id_"
 
@@ -64,37 +67,78 @@ log = structlog.get_logger("coaching_service.backup")
 async def create_backup(services: Services, folder: Path, report: Report) -> Manifest:
     """Write a backup to the new folder `folder`, and return its manifest.
 
-    It is written under a temporary name, read again and compared, and renamed when it is complete. `report` is called
-    for each document that was written and that was read again. Raises BackupError if the folder exists, there is no
-    space for it, or the database no longer has the moment that the backup shows.
+    It is written to files without names, which disappear with the process, read again and compared;
+    the folder appears when it is complete. `report` is called for each document that was written and that was read
+    again. Raises BackupError if the folder exists, there is no space for it, or the database no longer has the moment
+    that the backup shows.
     """
-    draft = _create_draft(folder)
     try:
-        manifest = await read_moment(services, partial(_write_collection, draft, report))
-        synchronize(write_manifest(draft, manifest))
-        verify(draft, manifest, report)
-        synchronize(draft)
-        draft.rename(folder)
-        synchronize(folder.parent)
+        with _Draft(folder) as draft:
+            manifest = await read_moment(services, partial(_write_collection, draft, report))
+            with draft.create(MANIFEST_FILE) as file:
+                file.write(format_manifest(manifest).encode())
+            verify(draft.path, manifest, report)
+            draft.move()
     except OSError as error:
         if error.errno not in NO_SPACE:
             raise
         raise BackupError(
             f"There is no space for the backup in {folder.parent}: free some, or choose another disk"
         ) from None
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return manifest
 
 
-def _create_draft(folder: Path) -> Path:
-    """Create the folder in which a backup is written until it is complete, readable by its owner alone."""
-    if folder.exists():
-        raise BackupError(f"{folder} exists: choose a new folder for each backup")
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft.mkdir(mode=0o700)
-    return draft
+class _Draft:
+    """The files of a backup while it is written.
+
+    They have no names, where the file system can do that (not on NFS); else they are in a folder of their own.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._draft = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+        self._files: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        if self._folder.exists():
+            raise BackupError(f"{self._folder} exists: choose a new folder for each backup")
+        self._folder.parent.mkdir(parents=True, exist_ok=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._files.values():
+            os.close(descriptor)
+        shutil.rmtree(self._draft, ignore_errors=True)
+
+    @contextmanager
+    def create(self, name: str) -> Iterator[IO[bytes]]:
+        """Create a file to write, readable by its owner alone, which is on the disk at the end."""
+        try:
+            descriptor = os.open(self._folder.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+        except OSError as error:
+            if error.errno not in _NO_UNNAMED_FILES:
+                raise
+            self._draft.mkdir(mode=0o700, exist_ok=True)
+            descriptor = os.open(self._draft / name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        self._files[name] = descriptor
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            yield file
+        os.fsync(descriptor)
+
+    def path(self, name: str) -> Path:
+        """Return where a file can be read."""
+        return Path(f"/proc/self/fd/{self._files[name]}")
+
+    def move(self) -> None:
+        """Give the files their names in the folder, which appears with all of them."""
+        self._draft.mkdir(mode=0o700, exist_ok=True)
+        for name in self._files:
+            if not (self._draft / name).exists():
+                # With a descriptor of a folder the call follows the link in /proc.
+                os.link(self.path(name), self._draft / name, src_dir_fd=self._files[name])
+        synchronize(self._draft)
+        self._draft.rename(self._folder)
+        synchronize(self._folder.parent)
 
 
 class _HashingFile:
@@ -112,10 +156,10 @@ class _HashingFile:
 
 
 async def _write_collection(
-    folder: Path, report: Report, name: str, batches: AsyncIterator[bytes]
+    draft: _Draft, report: Report, name: str, batches: AsyncIterator[bytes]
 ) -> CollectionContent:
-    file, documents, size = folder / f"{name}.bson.gz", 0, 0
-    with file.open("xb") as raw:
+    file, documents, size = f"{name}.bson.gz", 0, 0
+    with draft.create(file) as raw:
         hashing: Any = _HashingFile(raw)
         with gzip.GzipFile("", "wb", _COMPRESSION, hashing, mtime=0) as compressed:
             async for batch in batches:
@@ -123,8 +167,7 @@ async def _write_collection(
                 count = sum(1 for _ in split_documents(batch))
                 documents, size = documents + count, size + len(batch)
                 report(count)
-    synchronize(file)
-    return {"file": file.name, "sha256": hashing.digest.hexdigest(), "documents": documents, "bytes": size}
+    return {"file": file, "sha256": hashing.digest.hexdigest(), "documents": documents, "bytes": size}
 
 
 # --- in a store ------------------------------------------------------------------------------------------------------

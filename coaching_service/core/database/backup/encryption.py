@@ -72,6 +72,11 @@ class Decryption:
         except (pyrage.IdentityError, UnicodeDecodeError):
             raise BackupError(f"{file} is no file with private keys of age (AGE-SECRET-KEY-1...)") from None
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether a file with private keys was given."""
+        return bool(self._keys)
+
     def can_decrypt(self, recipients: Sequence[str]) -> bool:
         """Return whether one of the keys decrypts what was encrypted for `recipients`, or nothing was encrypted."""
         return not recipients or bool({str(key.to_public()) for key in self._keys} & set(recipients))

@@ -90,13 +90,6 @@ class Content:
     bytes: int
 
 
-def write_manifest(folder: Path, manifest: Manifest) -> Path:
-    """Write the manifest of a backup, and return its path."""
-    file = folder / FILE
-    file.write_text(format_manifest(manifest), "utf-8")
-    return file
-
-
 def format_manifest(manifest: Manifest) -> str:
     """Return a manifest as the text of its file."""
     return json_util.dumps(manifest, json_options=json_util.RELAXED_JSON_OPTIONS, indent=1) + "\n"
@@ -136,12 +129,12 @@ def count_documents(manifest: Manifest) -> int:
     return sum(entry["documents"] for entry in manifest["collections"])
 
 
-def verify(folder: Path, manifest: Manifest, report: Report) -> None:
+def verify(path_of: Callable[[str], Path], manifest: Manifest, report: Report) -> None:
     """Compare all files of a backup with its manifest. Raises BackupError if one is missing or differs."""
     for entry in manifest["collections"]:
         expected = Content(entry["sha256"], entry["documents"], entry["bytes"])
-        if read_content(folder / entry["file"], report) != expected:
-            raise BackupError(f"{folder / entry['file']} is damaged: it is not the file that was backed up")
+        if read_content(file := path_of(entry["file"]), report) != expected:
+            raise BackupError(f"{file} is damaged: it is not the file that was backed up")
 
 
 def read_content(file: Path, report: Report) -> Content:

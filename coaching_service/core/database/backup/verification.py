@@ -37,9 +37,15 @@ class Verification:
 def verify_backups(
     store: Store, names: Sequence[str], decryption: Decryption, vault: Vault | None, report: Report
 ) -> Verification:
-    """Read the manifests of backups, and each of their parts once. Raises BackupError if the store cannot be used."""
+    """Read the manifests of backups, and each of their parts once.
+
+    Raises BackupError if the store cannot be used, or if a private key is given that decrypts one of the backups not.
+    """
     result = Verification(backups=len(names))
     manifests = _read_manifests(store, names, vault, result)
+    if decryption.has_keys:
+        for manifest in manifests:
+            decryption.require(manifest.get("recipients", ()))
     parts = {
         name: (part, manifest.get("recipients", [])) for manifest in manifests for name, part in named_parts(manifest)
     }

@@ -51,7 +51,7 @@ async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
     return {"token": query["token"], "company": await declining.find_company_name(ctx.services, query["token"])}
 
 
-@pages.post("/no-invitations", access=public(), on=decline_page)
+@pages.post("/no-invitations", access=public(), on=decline_page, one_click=True)
 async def decline(ctx: Context, form: DeclineLink) -> Redirect:
     """Stop further invitations of the company to this e-mail address."""
     await declining.decline(ctx, form["token"])
