@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.attention import renew
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, text_of, tool_change, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, text_of, tool_change, tool_proposal, tool_result
 from tests.support.results import train
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
 
@@ -168,3 +168,34 @@ async def test_activity_of_some_types_and_of_own_changes(mcp: McpHttpClient, coa
         assert [each["data"]["text"] for each in feed] == [text]
     history = (await session.get("/coach/changes", mine="true")).ok()["docs"]
     assert {each["_id"] for each in history} == {rest_note, rest_change}
+
+
+async def test_own_acts_are_not_hidden_by_proposals_and_a_call_is_one_line(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    ana, bo, cy = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    day = [{"date": TODAY, "name": "Legs", "text": "task: Walk\ntask: Row\ntask: Ski"}]
+    created = tool_change(await mcp.call("create_workout", customerId=ana["_id"], days=day))
+    for number in range(25):
+        tool_proposal(await mcp.call("send_message", customerId=ana["_id"], text=f"Message {number}"), "CONTACT")
+    for client in (ana, bo, cy):
+        tool_change(await mcp.call("create_workout", customerId=client["_id"], days=day))
+    about = {"customerIds": [ana["_id"], bo["_id"], cy["_id"]], "startDate": TODAY, "endDate": TODAY}
+    cleared = await approve(coach, tool_proposal(await mcp.call("clear_schedule", **about), "MANY_CLIENTS"))
+    change_id = cleared["changeId"]
+    note = tool_change(await mcp.call("add_note", customerId=ana["_id"], text="Cleared"))
+    await coach.wait_until_numbered(note["changeId"])
+
+    for arguments in ({"mine": True}, {"types": ["change"]}, {}):
+        lines = [doc["line"] for doc in tool_result(await mcp.call("get_activity", **arguments))["docs"]]
+        assert any(f"changeId {created['changeId']}" in line for line in lines), arguments
+        assert sum(change_id in line for line in lines) == 1, "a line for all clients of the call"
+        assert all("proposal" not in line and "items, items" not in line for line in lines)
+    [line] = [line for line in lines if change_id in line]
+    assert "and for 2 more clients; clear_schedule by assistant «" in line
+    assert "approved by «" in line and line.endswith(f"changeId {change_id}")
+    proposal = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_CLIENTS")
+    assert "restored 4 workouts of «Ana», «Bo», «Cy»" in proposal["summary"]
+    await approve(coach, proposal)
+    for client in (ana, bo, cy):
+        assert await coach.calendar(client, TODAY, TODAY)

@@ -105,7 +105,7 @@ async def find_company_feed(
         ctx,
         where,
         {"$sort": {"feedAt": -1, "_id": -1}},
-        {"$project": {"feed": 1, "feedAt": 1, "actor": 1, "customerId": 1}},
+        {"$project": {"feed": 1, "feedAt": 1, "actor": 1, "customerId": 1, "batchId": 1}},
         {"$unwind": "$feed"},
         {"$match": {**entry, **condition}},
         {"$limit": limit},

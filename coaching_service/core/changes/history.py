@@ -73,6 +73,20 @@ async def _list_clients_of_batch(ctx: Context, batch_id: ObjectId, document: Fil
     return [group["_id"] for group in groups]
 
 
+async def count_clients(
+    ctx: Context, batch_ids: Sequence[ObjectId], customer_ids: Sequence[ObjectId] | None
+) -> dict[ObjectId, int]:
+    """Return how many of the clients (None: all) the changes of batches are about, by batch."""
+    about: Filter = {"$type": "objectId"} if customer_ids is None else {"$in": list(customer_ids)}
+    where: Filter = {"batchId": {"$in": list(batch_ids)}, "customerId": about}
+    stages: list[PipelineStage] = [
+        {"$group": {"_id": {"batchId": "$batchId", "customerId": "$customerId"}}},
+        {"$group": {"_id": "$_id.batchId", "clients": {"$sum": 1}}},
+    ]
+    counted = await changes.aggregate(ctx, where, *stages, hint=BY_BATCH) if batch_ids else []
+    return {each["_id"]: each["clients"] for each in counted}
+
+
 async def list_created(ctx: Context, change_id: ObjectId, kind: str) -> list[ObjectId]:
     """Return the documents of a kind that a change, or the changes of a batch, have created."""
     if (change := await find_one(ctx, change_id)) is None:

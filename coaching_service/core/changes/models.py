@@ -133,6 +133,7 @@ class CompanyFeedItem(TypedDict):
     feedAt: datetime
     feed: StoredFeedEntry
     actor: Actor | None
+    batchId: NotRequired[ObjectId]
 
 
 class PartContent(TypedDict):

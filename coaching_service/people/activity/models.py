@@ -102,9 +102,10 @@ class CompanyEvent(AttributedEvent):
 
 
 class ChangedEvent(CompanyEvent):
-    """An entry of the feed of all clients, with the change that it is from."""
+    """An entry of the feed of all clients, with the change that it is from, and the batch of that, if any."""
 
     changeId: ObjectId
+    batchId: ObjectId | None
 
 
 class ImportedEvent(TypedDict):

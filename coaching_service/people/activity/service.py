@@ -216,7 +216,12 @@ async def list_changed_events(
     part = list_part.by_cursor(stored, lambda entry: entry)
     references = await customers.find_references(ctx, list({entry["customerId"] for entry in part["docs"]}))
     docs: list[ChangedEvent] = [
-        {**_attributed_event(entry), "changeId": entry["_id"], "customer": references[entry["customerId"]]}
+        {
+            **_attributed_event(entry),
+            "changeId": entry["_id"],
+            "batchId": entry.get("batchId"),
+            "customer": references[entry["customerId"]],
+        }
         for entry in part["docs"]
         if entry["customerId"] in references  # the client may be being erased
     ]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, cast, get_args
 
 from marshmallow import validates_schema
 
@@ -26,14 +29,17 @@ from coaching_service.core.mcp.lists import (
 )
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.pagination import CursorPage
 from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf
 from coaching_service.core.validation_messages import invalid
 from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
 from coaching_service.people.activity.tool_schemas import Since
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
-from coaching_service.people.changes.models import ChangeSummary, DocumentValues
+from coaching_service.people.changes.models import ChangeList, ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -41,7 +47,9 @@ tools = Tools()
 _TYPES = get_args(ActivityType)
 _OTHER = "change"  # what has no entry in the feed
 _MAX_ENTRIES = 10 * MAX_TOOL_PAGE
-_MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT = 10, 80
+_MAX_DESCRIBED_DOCUMENTS, _LONGEST_TEXT, _MAX_SAID = 10, 80, 6
+_READ_AT_ONCE, _MAX_READS = 200, 10
+_CAPITAL = re.compile("[A-Z]")
 # Kinds of documents that are computed from others: their numbers say enough.
 _DERIVED_KINDS = {"personal_record", "training_max", "estimated_max"}
 # The figures and names in the data of entries that are not text written by people.
@@ -84,35 +92,25 @@ async def get_activity(
     *,
     mine: bool,
 ) -> Answer:
-    """Read what happened, newest first: the feed (first_result: a record in a new exercise) and every other change,
-    with its author and the changeId that undo takes."""
+    """Read what happened, newest first, a line a call: what, for how many clients, by whom, and the changeId with which
+    undo takes all of it back (first_result: a record in a new exercise)."""
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
-    start = _to_time(ctx, since)
+    about: dict[str, Any] = {"since": _to_time(ctx, since), "customer_id": customer_id}
     wanted = page * page_size + 1
     events, others = await gather_reads(
         ctx,
-        _list_events(ctx, types, limit=wanted, since=start, customer_id=customer_id, mine=mine),
-        _list_others(ctx, types, limit=wanted, since=start, customer_id=customer_id, mine=mine),
+        _read_calls(wanted, _event_reader(ctx, types, mine=mine, **about)),
+        _read_calls(wanted, _change_reader(ctx, types, mine=mine, **about)),
     )
-    reported = {event["changeId"] for event in events}
-    others = [change for change in others if change["_id"] not in reported and change["documents"]]
-    entries: list[Entry] = [*map(Entry.of_event, events), *map(Entry.of_change, others)]
-    entries.sort(key=lambda entry: entry.time, reverse=True)
-    shown, has_more = entries[wanted - 1 - page_size : wanted - 1], len(entries) >= wanted
-    of_change = [entry.change for entry in shown if entry.change is not None]
-    names, documents = await gather_reads(ctx, _name_clients(ctx, of_change), _read_documents(ctx, of_change))
-    labels = _ClientLabels()
-    lines = []
-    for entry in shown:
-        if entry.event is not None:
-            event = _show_load(entry.event, ctx.caller.load_unit)
-            client = labels.label(event["customer"]) if customer_id is None else ""
-            lines.append(_describe_event(event, client))
-        if entry.change is not None:
-            reference = None if customer_id is not None else _reference(entry.change, names)
-            client = "" if reference is None else labels.label(reference)
-            lines.append(_describe_change(entry.change, client, documents.get(entry.change["_id"], [])))
+    calls: dict[ObjectId, _Call] = {}
+    for event in events:
+        calls.setdefault(event["batchId"] or event["changeId"], _Call(event["date"])).events.append(event)
+    for change in others:
+        calls.setdefault(change["batchId"] or change["_id"], _Call(change["at"])).changes.append(change)
+    entries = sorted(calls.items(), key=lambda entry: entry[1].time, reverse=True)
+    shown, has_more = dict(entries[wanted - 1 - page_size : wanted - 1]), len(entries) >= wanted
+    lines = await _describe_calls(ctx, shown, customer_id)
     title = "Activity" + (f" since {since.isoformat()}" if since is not None else "")
     next_page = page + 1 if has_more else None
     extent = f"page {page}, {len(lines)} entries" if lines else "none"
@@ -121,43 +119,92 @@ async def get_activity(
     return Answer("\n".join([f"{title}: {extent}{more}", *lines]), data)
 
 
-async def _list_events(ctx: Context, types: Sequence[str], **where: Any) -> Sequence[ChangedEvent]:
-    wanted = cast("list[ActivityType]", [each for each in types if each != _OTHER])
-    if types and not wanted:
-        return []
-    return (await service.list_changed_events(ctx, types=wanted, **where))["docs"]
-
-
-async def _list_others(ctx: Context, types: Sequence[str], *, mine: bool, **where: Any) -> Sequence[ChangeSummary]:
-    """Return the changes, from which those with an entry in the feed are still to be left out."""
-    if types and _OTHER not in types:
-        return []
-    part = await changes.list_changes(
-        ctx,
-        in_feed=False if types else None,
-        via="assistant" if mine else None,
-        credential_id=ctx.caller.credential_id if mine else None,
-        **where,
-    )
-    return part["docs"]
-
-
-class Entry(NamedTuple):
-    """An entry of the feed, or a change that has none."""
+@dataclass
+class _Call:
+    """What one call, form or request did: its entries of the feed and its other changes, of all its clients."""
 
     time: datetime
-    event: ChangedEvent | None = None
-    change: ChangeSummary | None = None
+    events: list[ChangedEvent] = field(default_factory=list)
+    changes: list[ChangeSummary] = field(default_factory=list)
 
-    @classmethod
-    def of_event(cls, event: ChangedEvent) -> Entry:
-        """Return the entry of the feed."""
-        return cls(event["date"], event=event)
 
-    @classmethod
-    def of_change(cls, change: ChangeSummary) -> Entry:
-        """Return the change as an entry."""
-        return cls(change["at"], change=change)
+async def _read_calls(wanted: int, read: Callable[[str | None], Awaitable[Mapping[str, Any]]]) -> list[Any]:
+    """Return what `read` returns after each cursor, until it is of as many calls as wanted."""
+    found, after = [], None
+    for _ in range(_MAX_READS):
+        part = await read(after)
+        found += part["docs"]
+        after = part["nextCursor"]
+        if after is None or len({each["batchId"] or each.get("changeId", each.get("_id")) for each in found}) >= wanted:
+            break
+    return found
+
+
+def _event_reader(ctx: Context, types: Sequence[str], **where: Any) -> Callable[[str | None], Awaitable[Any]]:
+    wanted = cast("list[ActivityType]", [each for each in types if each != _OTHER])
+
+    async def read(after: str | None) -> CursorPage[ChangedEvent]:
+        if types and not wanted:
+            return {"docs": [], "nextCursor": None, "hasMore": False}
+        return await service.list_changed_events(ctx, types=wanted, limit=_READ_AT_ONCE, after=after, **where)
+
+    return read
+
+
+def _change_reader(ctx: Context, types: Sequence[str], *, mine: bool, **where: Any) -> Callable[[str | None], Any]:
+    """Return what reads the changes without an entry in the feed; those that changed no document are no entries."""
+    by = {"via": "assistant", "credential_id": ctx.caller.credential_id} if mine else {}
+
+    async def read(after: str | None) -> ChangeList:
+        if types and _OTHER not in types:
+            return {"docs": [], "nextCursor": None, "hasMore": False}
+        more = where | by
+        return await changes.list_changes(
+            ctx, in_feed=False, has_documents=True, limit=_READ_AT_ONCE, after=after, **more
+        )
+
+    return read
+
+
+async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], customer_id: ObjectId | None) -> list[str]:
+    """Return a line for each call: when, of whom, what, by whom, for how many clients, and what undoes all of it."""
+    firsts = [call.changes[0] for call in calls.values() if call.changes]
+    ids = list({each["changeId"] for call in calls.values() for each in call.events} | {each["_id"] for each in firsts})
+    documents, names, about, credentials, counts = await gather_reads(
+        ctx,
+        _read_documents(ctx, firsts),
+        _name_clients(ctx, firsts),
+        changes.get_summaries(ctx, ids),
+        _name_credentials(ctx, ids),
+        changes.count_clients(ctx, list(calls), await customers.select_ids_in_scope(ctx, None)),
+    )
+    labels, lines = _ClientLabels(), []
+    for change_id, call in calls.items():
+        if call.events:
+            first, actor = call.events[0]["changeId"], call.events[0]["actor"]
+            client = labels.label(call.events[0]["customer"])
+            of_client = [event for event in call.events if event["customer"] == call.events[0]["customer"]]
+            said = [_describe_event(_show_load(event, ctx.caller.load_unit)) for event in of_client[:_MAX_SAID]]
+            said += [f"{len(of_client) - _MAX_SAID} more"] if len(of_client) > _MAX_SAID else []
+        else:
+            change = call.changes[0]
+            first, actor, reference = change["_id"], change["actor"], _reference(change, names)
+            client = "" if reference is None else labels.label(reference)
+            said = [_describe_change(change, documents.get(first, []))]
+        summary = about.get(first)
+        operation = f"{call.changes[0]['operation']} " if not call.events else ""
+        approver = summary["approvedBy"] if summary is not None else None
+        others = counts.get(change_id, 1) - 1
+        facts = join_facts(
+            ("" if customer_id is not None else client) + ", ".join(said),
+            f"and for {others} more {'client' if others == 1 else 'clients'}" if others > 0 else "",
+            f"{operation}by {_describe_actor(actor, credentials.get(first))}",
+            f"approved by {typed(approver['name'])}" if approver else "",
+            f"changeId {change_id}",
+            summary is not None and summary["undoneBy"] and "undone",
+        )
+        lines.append(f"{format_time(call.time)} {facts}")
+    return lines
 
 
 class _ClientLabels:
@@ -207,18 +254,29 @@ def _show_load(event: ChangedEvent, load_unit: str) -> ChangedEvent:
     return {**event, "data": {**data, "value": value, "unit": load_unit}}
 
 
-def _describe_actor(actor: Actor | None) -> str:
-    return f"{actor['type']} {typed(actor['name'])}" if actor else "unknown"
-
-
-def _describe_event(event: ChangedEvent, client: str) -> str:
-    data = {name: value for name, value in event["data"].items() if not isinstance(value, bool)}
-    facts = join_facts(
-        f"{client}{_name_type(event)} {_describe_data(data)}".rstrip(),
-        f"by {_describe_actor(event['actor'])}",
-        f"changeId {event['changeId']}",
+async def _name_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
+    """Return the names of the assistants and keys that made changes, by change, as far as the caller may see them."""
+    made_with, keys, connected = await gather_reads(
+        ctx,
+        changes.get_credentials(ctx, change_ids),
+        api_keys.list_keys(ctx),
+        assistants.list_assistants(ctx),
     )
-    return f"{format_time(event['date'])} {facts}"
+    names = {key["_id"]: key["name"] for key in keys} | {each["_id"]: each["clientName"] for each in connected}
+    return {change_id: names[credential] for change_id, credential in made_with.items() if credential in names}
+
+
+def _describe_actor(actor: Actor | None, credential: str | None = None) -> str:
+    if actor is None:
+        return "unknown"
+    if credential is None or actor["type"] not in ("assistant", "key"):
+        return f"{actor['type']} {typed(actor['name'])}"
+    return f"{actor['type']} {typed(credential)} of {typed(actor['name'])}"
+
+
+def _describe_event(event: ChangedEvent) -> str:
+    data = {name: value for name, value in event["data"].items() if not isinstance(value, bool)}
+    return f"{_name_type(event)} {_describe_data(data)}".rstrip()
 
 
 def _name_type(event: ChangedEvent) -> str:
@@ -245,15 +303,10 @@ def _describe_data(data: Mapping[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _describe_change(change: ChangeSummary, client: str, documents: Sequence[DocumentValues]) -> str:
-    described = ", ".join(filter(None, map(_describe_document, documents)))
-    facts = join_facts(
-        f"{client}{change['summary']}" + (f": {described}" if described else ""),
-        f"{change['operation']} by {_describe_actor(change['actor'])}",
-        f"changeId {change['_id']}",
-        change["undoneBy"] and "undone",
-    )
-    return f"{format_time(change['at'])} {facts}"
+def _describe_change(change: ChangeSummary, documents: Sequence[DocumentValues]) -> str:
+    described = Counter(filter(None, map(_describe_document, documents)))
+    parts = [each if count == 1 else f"{each} ({count} times)" for each, count in described.items()]
+    return change["summary"] + (f": {', '.join(parts)}" if parts else "")
 
 
 def _describe_document(document: DocumentValues) -> str:
@@ -270,10 +323,30 @@ def _describe_document(document: DocumentValues) -> str:
 
 
 def _describe_field(name: str, before: Any, after: Any) -> str:
-    if isinstance(before, dict | list) or isinstance(after, dict | list):
-        return name
-    return f"{name} {_describe_value(before)} -> {_describe_value(after)}"
+    words = _CAPITAL.sub(lambda match: f" {match[0].lower()}", name)
+    if isinstance(before, list) or isinstance(after, list):
+        return f"{words}: {_describe_lists(before or [], after or [])}"
+    if isinstance(before, dict) or isinstance(after, dict):
+        return f"{words} changed"
+    return f"{words} {_describe_value(before)} -> {_describe_value(after)}"
+
+
+def _describe_lists(before: Sequence[Any], after: Sequence[Any]) -> str:
+    """Return how many entries were added, changed and removed; those with identifiers are compared by them."""
+
+    def by_key(entries: Sequence[Any]) -> dict[Any, Any]:
+        return {str(each.get("_id", each)) if isinstance(each, dict) else str(each): each for each in entries}
+
+    old, new = by_key(before), by_key(after)
+    counts = {
+        "added": len(new.keys() - old.keys()),
+        "changed": sum(new[key] != old[key] for key in new.keys() & old.keys()),
+        "removed": len(old.keys() - new.keys()),
+    }
+    return ", ".join(f"{count} {verb}" for verb, count in counts.items() if count) or "in another order"
 
 
 def _describe_value(value: Any) -> str:
+    if isinstance(value, datetime):
+        return format_time(value)
     return typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)

@@ -76,12 +76,14 @@ async def list_changes(
     credential_id: ObjectId | None = None,
     since: datetime | None = None,
     in_feed: Literal[False] | None = None,
+    has_documents: bool = False,
 ) -> ChangeList:
     """Return changes that the caller may see, newest first: at most `limit`, after a cursor.
 
     The renewal of figures is left out: its changes have only events of attention, and no coach or client made them.
-    `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed. A
-    part may have fewer changes, or none, although there are more. Raises InvalidFields for a text that is not a cursor.
+    `credential_id`: made with this key or grant; `in_feed` False: without an entry in the activity feed;
+    `has_documents`: without those of proposals and figures, which changed no document. A part may have fewer changes,
+    or none, although there are more. Raises InvalidFields for a text that is not a cursor.
     """
     filters: Filter = {"customerId": customer_id, "via": via, "actor._id": actor_id, "credentialId": credential_id}
     where = {name: value for name, value in filters.items() if value is not None}
@@ -90,6 +92,8 @@ async def list_changes(
     where["operation"] = {"$ne": RENEWAL}
     if in_feed is False:
         where["feed"] = {"$not": {"$elemMatch": {"hiddenBy": None}}}
+    if has_documents:
+        where["documents.0"] = {"$exists": True}
     list_part = ListPart(ctx, "changes", {**filters, "since": since}, history.NEWEST_FIRST, size=limit, after=after)
     visibility = await load_visibility(ctx)
     if not visibility.allows(customer_id=customer_id):
@@ -128,6 +132,14 @@ async def list_newer(
 
 
 get_credentials = history.load_credentials
+count_clients = history.count_clients
+
+
+async def get_summaries(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ChangeSummary]:
+    """Return those changes that the caller may see."""
+    visibility = await load_visibility(ctx)
+    limited = (limit_change(visibility, change) for change in await history.list_by_ids(ctx, change_ids))
+    return {change["_id"]: _summary(ctx, change) for change in limited if change is not None}
 
 
 async def get_change(ctx: Context, change_id: ObjectId) -> ChangeDetails:
