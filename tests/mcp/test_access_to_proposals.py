@@ -133,6 +133,13 @@ async def test_reader_sees_no_changes_in_areas_without_permission(
     limited = (await eli.session.get(path)).ok()
     assert (limited["summary"], limited["changes"]) == ("It changes records that you may not see.", [])
     assert "81.5" in (await session.get(path)).ok()["summary"]
+    of_eli = f"/coach/employees/{eli.id}/permissions"
+    (await session.put(of_eli, {"permissions": [CUSTOMERS.VIEW, METRICS.VIEW, METRICS.EDIT]})).ok()
+    (await session.post(f"{path}/approve")).ok()
+    (await session.put(of_eli, permissions)).ok()
+    result = (await session.get(path)).ok()["result"]
+    assert "81.5" in str(result)
+    assert (await eli.session.get(path)).ok()["result"] is None, "what was done is not told either"
 
 
 async def test_reader_who_may_no_longer_see_clients_sees_no_changes_of_them(

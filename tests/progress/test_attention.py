@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from coaching_service.progress.attention.service import renew_due
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.attention import (
     ATTENTION,
+    FORM,
     count_of,
     days_ago,
     dismiss,
@@ -26,6 +28,8 @@ from tests.support.attention import (
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.results import train
 from tests.support.training import Json, block_with, client_path, employee_key, log, task
+
+FORM_RIGHTS = ("forms.view",)
 
 # --- the list --------------------------------------------------------------------------------------------------------
 
@@ -79,6 +83,52 @@ async def test_filters_combine_and_reasons_are_all_listed(coach: CoachClient) ->
     assert await names(coach, assignedTo=UNKNOWN) == await names(coach, groups="None") == []
     for query, field in (({"reason": "tired"}, "reason"), ({"assignedTo": "x"}, "assignedTo"), ({"limit": 0}, "limit")):
         assert field in str((await coach.get(ATTENTION, **query)).refused(400)["message"])
+
+
+async def test_reasons_of_an_area_are_hidden_from_who_may_not_see_it(coach: CoachClient) -> None:
+    """Contract 11: not in the list, the score, the filter, the number, the page or what can be dismissed."""
+    permissions = ("customers.view", "customers.edit")
+    eli, fay = [
+        coach.with_key(await employee_key(coach, *permissions, *more, scope="all")) for more in ((), FORM_RIGHTS)
+    ]
+    ana, bo, cy, dan = [await coach.create_customer(name, groups=["Team"]) for name in ("Ana", "Bo", "Cy", "Dan")]
+    for client in (ana, bo, cy):  # nothing else is wrong with Bo
+        await block_with(coach, client, FORM, date=days_ago(coach, 2))
+    for client in (bo, dan):
+        await block_with(coach, client, task(), date=days_ago(coach, 0))
+    for client in (cy, dan):
+        (await coach.post(client_path(client, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
+    cy_entry, dan_entry, bo_entry = ("Cy", 435), ("Dan", 400), ("Bo", 20)
+
+    async def list_of(reader: CoachClient, **query: Any) -> list[tuple[str, int]]:
+        await renew(coach)
+        found, after = [], None
+        while True:  # by parts of one
+            page = (await reader.get(ATTENTION, limit=1, **({"after": after} if after else {}), **query)).ok()
+            found += page["docs"]
+            for each in page["docs"]:
+                seen = {reason["type"] for reason in each["reasons"]}
+                assert ("check_in_overdue" in seen) == (reader is not eli and each["customer"]["_id"] != dan["_id"])
+            after = page["nextCursor"]
+            if not page["hasMore"]:
+                return [(each["customer"]["name"], each["score"]) for each in found]
+
+    assert await list_of(fay) == await list_of(coach) == [cy_entry, dan_entry, ("Ana", 35), bo_entry]
+    assert await list_of(eli) == await list_of(eli, groups="Team") == [("Cy", 415), dan_entry, ("Ana", 15)]
+    assert await list_of(fay, reason="check_in_overdue") == [cy_entry, ("Ana", 35), bo_entry]
+    assert await list_of(eli, reason="check_in_overdue") == []
+    assert await list_of(eli, reason=["check_in_overdue", "nothing_scheduled"]) == [("Cy", 415), ("Ana", 15)]
+    assert await list_of(eli, inactiveDays=1) == []
+    long_ago = {"$set": {"createdAt": datetime(2020, 1, 1, tzinfo=UTC)}}
+    await coach.ctx.db["customers"].update_one({"_id": ObjectId(bo["_id"])}, long_ago)
+    assert await list_of(eli, inactiveDays=1) == [("Bo", 0)]
+    assert await list_of(fay, inactiveDays=1) == [("Bo", 20)]
+    refused = await eli.put(f"{ATTENTION}/{ana['_id']}", {"reason": "check_in_overdue", "until": None})
+    assert refused.refused(409)["code"] == "REASON_NOT_PRESENT"
+    left = await dismiss(eli, ana, "nothing_scheduled")
+    assert (left["score"], left["reasons"]) == (0, [])
+    assert await list_of(eli) == [("Cy", 415), dan_entry]
+    assert await list_of(fay) == [cy_entry, dan_entry, ("Ana", 20), bo_entry]
 
 
 async def test_walking_the_parts_meets_every_client_once(coach: CoachClient) -> None:

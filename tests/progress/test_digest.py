@@ -9,10 +9,10 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notifications.models import Message, Notification
 from coaching_service.progress.attention import digest
-from tests.support.attention import renew
+from tests.support.attention import FORM, days_ago, renew
 from tests.support.client import CoachClient
 from tests.support.notifications import send_due
-from tests.support.training import Json, client_path
+from tests.support.training import Json, block_with, client_path, task
 
 DIGEST = "digest"
 
@@ -102,3 +102,30 @@ async def test_digest_has_the_clients_that_the_coach_sees(coach: CoachClient) ->
     await send_due(coach.ctx, after=due["dueAt"] - now() + timedelta(seconds=30))
     outcomes = {each["recipient"]["_id"]: each["outcome"] for each in await digests_of(coach, outcome={"$ne": None})}
     assert outcomes == {coach.ctx.caller.id: "dropped", eli: "sent"}
+
+
+async def test_digest_neither_names_nor_counts_reasons_of_an_area_that_the_coach_may_not_see(
+    coach: CoachClient,
+) -> None:
+    session = await coach.interactive()
+    readers = []
+    for name, more in (("Eli", []), ("Fay", ["forms.view"])):
+        fields = {"name": name, "customersScope": "all", "permissions": ["customers.view", *more]}
+        email = f"{name}-{ObjectId()}@example.com"
+        readers.append(ObjectId((await session.post("/coach/employees", {**fields, "email": email})).ok(201)["_id"]))
+    for name in ("Ana", "Bo"):
+        client = await coach.create_customer(name)
+        await block_with(coach, client, task(), date=days_ago(coach, 0))
+        await block_with(coach, client, FORM, date=days_ago(coach, 2))
+    await renew(coach)
+    assert await digest.write_digest(coach.ctx, await planned(coach, readers[0])) is None, "nobody needs this coach"
+    seen = await digest.write_digest(coach.ctx, await planned(coach, readers[1]))
+    assert seen is not None and seen.paragraphs[0] == "2 clients need your attention today."
+    assert sorted(seen.paragraphs[1:]) == ["Ana: 1 overdue check-in.", "Bo: 1 overdue check-in."]
+
+    await client_who_hurts(coach, "Cleo")
+    await renew(coach)
+    message = await digest.write_digest(coach.ctx, await planned(coach, readers[0]))
+    assert message is not None
+    assert message.paragraphs == ["1 client needs your attention today.", "Cleo: 1 health note, nothing scheduled."]
+    assert (message.text, message.details) == ("1 client needs your attention", "Cleo")

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from coaching_service.core.auth.permissions import FORMS, Area
+from coaching_service.core.auth.visibility import areas_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.events import EventType
@@ -18,10 +19,33 @@ from coaching_service.people.customers.models import Reason, ReasonType
 
 # The operation of changes that have only these events: the renewal of figures, which no coach or client has called.
 RENEWAL = "renewAttention"
-# The areas whose permission is needed to see a reason.
+# In the order in which reasons are listed. A health note outranks all that another client can have but an erasure
+# request, and an unread message outranks all reasons below it together.
+WEIGHTS: Mapping[ReasonType, int] = {
+    "health_note": 400,
+    "erasure_requested": 400,
+    "unread_message": 200,
+    "check_in_to_review": 30,
+    "check_in_overdue": 20,
+    "missed_workout": 20,
+    "inactive": 20,
+    "low_compliance": 15,
+    "nothing_scheduled": 15,
+    "program_ending": 10,
+    "returning": 10,
+    "personal_record": 5,
+    "unavailable": 0,
+}
+# The areas whose permission is needed to see a reason; each of these reasons adds its weight once.
 AREA_OF_REASON: Mapping[ReasonType, Area] = {"check_in_to_review": FORMS, "check_in_overdue": FORMS}
 
 Reasons: TypeAlias = Sequence[Reason]
+
+
+def list_hidden(ctx: Context) -> list[ReasonType]:
+    """Return the reasons of areas that the caller may not see."""
+    visibility = areas_of(ctx.caller)
+    return [reason for reason, area in AREA_OF_REASON.items() if not visibility.allows(area=area)]
 
 
 def is_changed(before: Reasons, after: Reasons) -> bool:

@@ -11,11 +11,12 @@ from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.dates import next_midnight
+from coaching_service.core.errors import require_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.core.pagination import CursorPage
-from coaching_service.people.customers import figures_store, listing, locks_store, service, store
+from coaching_service.people.customers import attention_events, figures_store, listing, locks_store, service, store
 from coaching_service.people.customers.models import (
     Attention,
     AttentionCounts,
@@ -95,6 +96,8 @@ async def list_attention(
 
     `inactive_since`: instead those without a session after this date (new clients: created before it).
 
+    Reasons of areas that the caller may not see do not exist here: not in the filter, the score or the entries.
+
     For any of `reasons`, in any of `groups`, of any of `trainers` (None among them: clients without a trainer). Each
     has the fields of the attention list. Raises InvalidFields if `after` is not a cursor of this list with the same
     filters.
@@ -102,11 +105,13 @@ async def list_attention(
     where = _attention_filter(ctx, reasons, groups, trainers)
     filters = {"reason": sorted(set(reasons)), "groups": groups, "assignedTo": trainers, "inactive": inactive_since}
     list_part = ListPart(ctx, "attention", filters, store.BY_ATTENTION, size=limit, after=after)
+    hidden, condition = attention_events.list_hidden(ctx), list_part.condition()
     if inactive_since is None:
-        clients = await figures_store.find_by_attention(ctx, where, list_part.condition(), limit=limit + 1)
+        clients = await figures_store.find_by_attention(ctx, where, condition, hidden=hidden, limit=limit + 1)
     else:
-        condition = list_part.condition()
-        clients = await figures_store.find_inactive(ctx, where, condition, inactive_since, limit=limit + 1)
+        clients = await figures_store.find_inactive(
+            ctx, where, condition, inactive_since, hidden=hidden, limit=limit + 1
+        )
     return list_part.by_cursor(clients, lambda entry: entry)
 
 
@@ -117,7 +122,12 @@ def _attention_filter(
     trainers: list[ObjectId | None] | None = None,
 ) -> Filter:
     where, _ = listing.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
-    return where | ({store.REASON: {"$in": sorted(set(reasons))}} if reasons else {})
+    return where | _reason_filter(ctx, reasons)
+
+
+def _reason_filter(ctx: Context, reasons: Sequence[ReasonType]) -> Filter:
+    shown = set(reasons).difference(attention_events.list_hidden(ctx))
+    return {store.REASON: {"$in": sorted(shown)}} if reasons else {}
 
 
 async def count_attention(
@@ -132,7 +142,7 @@ async def count_attention(
     The filters are as in `list_attention`.
     """
     where = _attention_filter(ctx, reasons, groups, trainers)
-    return await figures_store.count_by_attention(ctx, where, MOST_COUNTED)
+    return await figures_store.count_by_attention(ctx, where, MOST_COUNTED, hidden=attention_events.list_hidden(ctx))
 
 
 async def count_attention_values(
@@ -148,17 +158,25 @@ async def count_attention_values(
     MOST_COUNTED clients only the most urgent ones are counted.
     """
     conditions: dict[str, Filter] = {
-        "reasons": {store.REASON: {"$in": sorted(set(reasons))}} if reasons else {},
+        "reasons": _reason_filter(ctx, reasons),
         "groups": {store.GROUPS: {"$in": groups}} if groups else {},
         "trainers": {store.TRAINER: {"$in": trainers}} if trainers else {},
     }
-    counts = await figures_store.count_attention_values(ctx, _attention_filter(ctx), conditions, MOST_COUNTED)
+    hidden = attention_events.list_hidden(ctx)
+    counts = await figures_store.count_attention_values(
+        ctx, _attention_filter(ctx), conditions, MOST_COUNTED, hidden=hidden
+    )
     return cast("AttentionCounts", counts)
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId) -> Customer:
-    """Return the fields of the attention list of a client. Raises NotFound, Forbidden as customers.get_visible."""
-    return await service.get_visible(ctx, customer_id, store.ATTENTION_FIELDS)
+    """Return the fields of the attention list of a client, with the reasons that the caller may see.
+
+    Raises NotFound, Forbidden as customers.get_visible.
+    """
+    await service.get_visible(ctx, customer_id)
+    found = await figures_store.read_for_attention(ctx, customer_id, attention_events.list_hidden(ctx))
+    return require_found(found[0] if found else None, "customer")
 
 
 async def read_states(ctx: Context, ids: Sequence[ObjectId], *stages: PipelineStage) -> list[Any]:

@@ -9,10 +9,13 @@ from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
-from coaching_service.people.customers.models import Customer
+from coaching_service.core.ids import ObjectId
+from coaching_service.people.customers.attention_events import WEIGHTS
+from coaching_service.people.customers.models import Customer, ReasonType
 from coaching_service.people.customers.store import (
     ATTENTION_FIELDS,
     BY_ATTENTION,
+    BY_ID,
     BY_LAST_TRAINED,
     BY_ORDER,
     BY_RATE,
@@ -81,11 +84,40 @@ async def find_by_name(
     return await customers.find(ctx, where, sort=ORDER, limit=limit, fields=fields, hint=hint)
 
 
-async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, limit: int) -> list[Customer]:
+def _hide(hidden: Sequence[ReasonType]) -> list[PipelineStage]:
+    """Return the stages that leave `hidden` reasons out of the reasons and the score of clients."""
+    shown = {"$filter": {"input": f"${REASONS}", "cond": {"$not": {"$in": ["$$this.type", list(hidden)]}}}}
+    weights = [{"$cond": [{"$in": [each, f"${REASON}"]}, WEIGHTS[each], 0]} for each in hidden]
+    has_reasons = {"$isArray": f"${REASONS}"}  # none are computed yet of a new client
+    limited = {SCORE: {"$subtract": [f"${SCORE}", {"$sum": weights}]}, REASONS: shown}
+    return [{"$set": {name: {"$cond": [has_reasons, value, "$$REMOVE"]} for name, value in limited.items()}}]
+
+
+async def read_for_attention(ctx: Context, customer_id: ObjectId, hidden: Sequence[ReasonType]) -> list[Customer]:
+    """Return a client, if there is one, with the fields of the attention list without `hidden` reasons."""
+    fields = dict.fromkeys(ATTENTION_FIELDS, 1)
+    return await customers.aggregate(ctx, {"_id": customer_id}, {"$project": fields}, *_hide(hidden), hint=BY_ID)
+
+
+def _without_hidden(where: Filter, hidden: Sequence[ReasonType]) -> tuple[Filter, list[PipelineStage], str]:
+    """Return which clients to read, the stages that leave those whose shown reasons need attention, and the index."""
+    needing: Filter = {"$or": [{SCORE: {"$gt": 0}}, _ONLY_UNAVAILABLE]}
+    hint = BY_TRAINER if TRAINER in where else BY_ORDER
+    return {"$and": [where, needing]}, [*_hide(hidden), {"$match": needing}], hint
+
+
+async def find_by_attention(
+    ctx: Context, where: Filter, condition: Filter, *, hidden: Sequence[ReasonType], limit: int
+) -> list[Customer]:
     """Return at most `limit` clients of `where` that need attention, highest score first, then unavailable ones.
 
-    `condition` is the condition of a cursor. Each client has the fields of the attention list.
+    `condition` is the condition of a cursor. `hidden` reasons do not count. Each client has the fields of the attention
+    list.
     """
+    if hidden:
+        needing, stages, hint = _without_hidden(where, hidden)
+        page: list[PipelineStage] = [{"$match": condition}, *_first_by_score(limit)]
+        return await customers.aggregate(ctx, needing, *stages, *page, hint=hint)
     score = {SCORE: {"$gt": 0} | condition.get(SCORE, {})}
     clients = await customers.find(
         ctx, where | condition | score, sort=BY_ATTENTION, limit=limit, fields=ATTENTION_FIELDS, hint=_score_hint(where)
@@ -102,28 +134,40 @@ async def find_by_attention(ctx: Context, where: Filter, condition: Filter, *, l
     return clients
 
 
-async def find_inactive(ctx: Context, where: Filter, condition: Filter, since: date, *, limit: int) -> list[Customer]:
+def _first_by_score(limit: int) -> list[PipelineStage]:
+    return [
+        {"$sort": {SCORE: -1, "_id": 1}},
+        {"$limit": limit},
+        {"$project": dict.fromkeys(ATTENTION_FIELDS, 1)},
+    ]
+
+
+async def find_inactive(
+    ctx: Context, where: Filter, condition: Filter, since: date, *, hidden: Sequence[ReasonType], limit: int
+) -> list[Customer]:
     """Return at most `limit` clients of `where` without a session after a date, or created before it without any.
 
-    Highest score first; `condition` is the condition of a cursor. Each client has the fields of the attention list.
+    Highest score first; `condition` is the condition of a cursor. `hidden` reasons do not count. Each client has the
+    fields of the attention list.
     """
     created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
     never: Filter = {LAST_TRAINED: None, "createdAt": {"$lt": created}}
     idle: Filter = {"$or": [{LAST_TRAINED: {"$lte": str(since)}}, never]}
     if condition and condition[SCORE]["$lte"] is not None:
         condition = {"$or": [condition, {SCORE: None}]}  # not computed yet: they are the last
-    return await customers.find(
-        ctx,
-        {"$and": [where, condition, idle]},
-        sort=BY_ATTENTION,
-        limit=limit,
-        fields=ATTENTION_FIELDS,
-        hint=BY_LAST_TRAINED,
-    )
+    stages: list[PipelineStage] = [*_hide(hidden), {"$match": condition}, *_first_by_score(limit)]
+    return await customers.aggregate(ctx, {"$and": [where, idle]}, *stages, hint=BY_LAST_TRAINED)
 
 
-async def count_by_attention(ctx: Context, where: Filter, limit: int) -> int:
-    """Return how many clients of `where` need attention or are unavailable, counting no further than `limit`."""
+async def count_by_attention(ctx: Context, where: Filter, limit: int, *, hidden: Sequence[ReasonType]) -> int:
+    """Return how many clients of `where` need attention or are unavailable, counting no further than `limit`.
+
+    `hidden` reasons do not count.
+    """
+    if hidden:
+        needing, stages, hint = _without_hidden(where, hidden)
+        counted = await customers.aggregate(ctx, needing, *stages, {"$limit": limit}, {"$count": "count"}, hint=hint)
+        return counted[0]["count"] if counted else 0
     count = await customers.count(ctx, where | {SCORE: {"$gt": 0}}, limit=limit, hint=_score_hint(where))
     if count < limit:
         unavailable: Filter = {"$and": [where, _ONLY_UNAVAILABLE]}
@@ -132,12 +176,12 @@ async def count_by_attention(ctx: Context, where: Filter, limit: int) -> int:
 
 
 async def count_attention_values(
-    ctx: Context, where: Filter, conditions: Mapping[str, Filter], limit: int
+    ctx: Context, where: Filter, conditions: Mapping[str, Filter], limit: int, *, hidden: Sequence[ReasonType]
 ) -> dict[str, dict[Any, int]]:
     """Return how many clients of `where` that need attention or are unavailable have each reason, trainer and group.
 
-    `conditions` are filters by the names of ATTENTION_VALUES: each value is counted with the conditions of the others.
-    Only the `limit` most urgent clients are counted, and as many unavailable ones.
+    `hidden` reasons do not count. `conditions` are filters by the names of ATTENTION_VALUES: each value is counted with
+    the conditions of the others. Only the `limit` most urgent clients are counted, and as many unavailable ones.
     """
     unavailable: Filter = {"$and": [where, _ONLY_UNAVAILABLE]}
     facets = {
@@ -154,8 +198,12 @@ async def count_attention_values(
     }
     stages: list[PipelineStage] = [{"$sort": {SCORE: -1, "_id": 1}}, {"$limit": limit}, {"$facet": facets}]
     counts: dict[str, Counter[Any]] = {name: Counter() for name in ATTENTION_VALUES}
-    for part, hint in ((where | {SCORE: {"$gt": 0}}, _score_hint(where)), (unavailable, UNAVAILABLE_INDEX)):
-        [counted] = await customers.aggregate(ctx, part, *stages, hint=hint)
+    parts = [(where | {SCORE: {"$gt": 0}}, stages, _score_hint(where)), (unavailable, stages, UNAVAILABLE_INDEX)]
+    if hidden:
+        needing, hiding, by_name = _without_hidden(where, hidden)
+        parts = [(needing, [*hiding, *stages], by_name)]
+    for part, of_part, hint in parts:
+        [counted] = await customers.aggregate(ctx, part, *of_part, hint=hint)
         for name, counter in counts.items():
             counter.update({each["_id"]: each["count"] for each in counted[name]})
     return {name: dict(counter) for name, counter in counts.items()}

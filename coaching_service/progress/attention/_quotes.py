@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 
-from coaching_service.core.auth.permissions import FORMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
@@ -29,16 +28,14 @@ _Reader = Callable[[Context, Sequence[Customer]], Awaitable[Mapping[ObjectId, st
 async def quote_causes(ctx: Context, clients: Sequence[Customer]) -> Quotes:
     """Return what has caused the reasons of clients, by client and reason: at most 120 characters each.
 
-    The newest note, message, answer or record; the workouts that were missed; forms and figures. Without answers of
-    forms if the caller may not see those.
+    The newest note, message, answer or record; the workouts that were missed; forms and figures. The caller may see
+    these reasons.
     """
     with_reason: dict[ReasonType, list[Customer]] = {}
     for client in clients:
         for reason in client["attention"]["reasons"] if "attention" in client else ():
             with_reason.setdefault(reason["type"], []).append(client)
     readers = {each: reader for each, reader in _READERS.items() if each in with_reason}
-    if FORMS.VIEW not in ctx.caller.permissions:
-        readers = {each: reader for each, reader in readers.items() if not each.startswith("check_in_")}
     read = await gather_reads(ctx, *(reader(ctx, with_reason[each]) for each, reader in readers.items()))
     quotes = {
         (client, reason): shorten(text)

@@ -17,7 +17,6 @@ from coaching_service.core.dates import at_local_time, next_midnight
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import AREA_OF_REASON
 from coaching_service.people.customers.models import Customer, Reason, ReasonType
 from coaching_service.people.notification_settings.models import NotificationSettings
 from coaching_service.people.notifications import service as notifications
@@ -84,15 +83,13 @@ async def write_digest(ctx: Context, notification: Notification) -> Message | No
     if CUSTOMERS.VIEW not in seen.caller.permissions:
         return None
     clients = (await derived_figures.list_attention(seen, limit=_SHOWN))["docs"]
-    reasons = {client["_id"]: _describe(seen, client) for client in clients}
-    shown = [client for client in clients if reasons[client["_id"]]]
-    if not any(client["attention"]["score"] for client in shown):
+    if not any(client["attention"]["score"] for client in clients):
         return None
-    number = await derived_figures.count_attention(seen) - len(clients) + len(shown)
+    number = await derived_figures.count_attention(seen)
     need = "1 client needs" if number == 1 else f"{number} clients need"
-    lines = [f"{customers.full_name(client)}: {reasons[client['_id']]}." for client in shown]
-    if number > len(shown):
-        lines.append(f"And {number - len(shown)} more.")
+    lines = [f"{customers.full_name(client)}: {_describe(client)}." for client in clients]
+    if number > len(clients):
+        lines.append(f"And {number - len(clients)} more.")
     return Message(
         subject=f"{need} your attention",
         paragraphs=[f"{need} your attention today.", *lines],
@@ -101,18 +98,13 @@ async def write_digest(ctx: Context, notification: Notification) -> Message | No
         reason=f"You receive this mail on weekdays because you coach at {company.name}.",
         title="Today",
         text=f"{need} your attention",
-        details=", ".join(customers.full_name(client) for client in shown),
+        details=", ".join(customers.full_name(client) for client in clients),
     )
 
 
-def _describe(ctx: Context, client: Customer) -> str:
-    """Return the reasons of a client that the coach may see, most important first."""
-    shown = [
-        each
-        for each in client["attention"]["reasons"]
-        if (area := AREA_OF_REASON.get(each["type"])) is None or area.VIEW in ctx.caller.permissions
-    ]
-    return ", ".join(_name(each) for each in shown)
+def _describe(client: Customer) -> str:
+    """Return the reasons of a client, most important first."""
+    return ", ".join(_name(each) for each in client["attention"]["reasons"])
 
 
 def _name(reason: Reason) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, NotRequired, TypedDict
 
@@ -14,25 +13,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Date
+from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import ReasonType
 
-# In the order in which reasons are listed. A health note outranks all that another client can have but an erasure
-# request, and an unread message outranks all reasons below it together.
-WEIGHTS: Mapping[ReasonType, int] = {
-    "health_note": 400,
-    "erasure_requested": 400,
-    "unread_message": 200,
-    "check_in_to_review": 30,
-    "check_in_overdue": 20,
-    "missed_workout": 20,
-    "inactive": 20,
-    "low_compliance": 15,
-    "nothing_scheduled": 15,
-    "program_ending": 10,
-    "returning": 10,
-    "personal_record": 5,
-    "unavailable": 0,
-}
 _WEIGHTS = ", ".join(f"`{name}` {weight}" for name, weight in WEIGHTS.items())
 
 

@@ -18,8 +18,9 @@ from coaching_service.core.dates import midnight
 from coaching_service.people.account.models import AttentionSettings
 from coaching_service.people.availability.absences import NO_ABSENCES, Absences
 from coaching_service.people.availability.models import Availability
+from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import Attention, DatedCount, Reason, ReasonType
-from coaching_service.progress.attention.models import WEIGHTS, DismissalFields
+from coaching_service.progress.attention.models import DismissalFields
 from coaching_service.progress.compliance.models import DayCompliance
 
 # The reasons whose `since` is the time of the newest of those that `count` includes.

@@ -108,10 +108,9 @@ async def dismiss(
     settings = (await account.get(ctx))["attention"]
     loaded = (await load_clients(ctx, {customer_id: customer["timezone"]}, settings))[customer_id]
     reasons = _find_reasons(loaded, settings)
+    wanted = set(reason_types).difference(attention_events.list_hidden(ctx))
     dismissed: dict[ReasonType, DismissalFields] = {
-        each.reason["type"]: {"until": until, "since": each.newest}
-        for each in reasons
-        if each.reason["type"] in reason_types
+        each.reason["type"]: {"until": until, "since": each.newest} for each in reasons if each.reason["type"] in wanted
     }
     if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")

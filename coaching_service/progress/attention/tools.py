@@ -12,11 +12,12 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
 from coaching_service.people.customers import bulk
+from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.customers.nearest import match_groups
 from coaching_service.people.customers.tools import suggest_groups
 from coaching_service.progress.attention import service
-from coaching_service.progress.attention.models import MAX_INACTIVE_DAYS, WEIGHTS, AttentionEntry, AttentionReason
+from coaching_service.progress.attention.models import MAX_INACTIVE_DAYS, AttentionEntry, AttentionReason
 from coaching_service.progress.attention.reasons import DATED_BY_NEWEST
 
 tools = Tools()

@@ -18,10 +18,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures, listing
+from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import ReasonType
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import service as attention
-from coaching_service.progress.attention.models import WEIGHTS
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageText
 from coaching_service.progress.form_responses import service as form_responses

@@ -120,9 +120,7 @@ def _describe_reason(
     ctx: Context, customer_id: ObjectId, reason: Reason, timezone: str, absence: str
 ) -> ReasonDescription:
     reason_type, day = reason["type"], local_date(reason["since"], timezone)
-    url = _url(customer_id, reason_type, day)
-    if reason_type == "check_in_to_review" and FORMS.VIEW in ctx.caller.permissions:
-        url = _RESPONSES
+    url = _RESPONSES if reason_type == "check_in_to_review" else _url(customer_id, reason_type, day)
     return {
         "type": reason_type,
         "text": absence if absence and reason_type == "unavailable" else _name(reason),
