@@ -15,7 +15,9 @@ from argon2 import PasswordHasher, Type
 
 from coaching_service.app import SERVICES
 from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.identities import service as identities
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD, SERVICE_HASHER, AsServed
 from tests.support.client import CoachClient
@@ -217,6 +219,26 @@ async def test_forgotten_password_is_reset_once(coach: CoachClient, anonymous: C
     (await sign_in(anonymous, email, fresh)).ok()
     (await anonymous.post("/auth/password/reset", {"token": token, "password": PASSWORD})).refused(401)
     (await anonymous.post("/auth/password/reset", {"token": "made up", "password": PASSWORD})).refused(401)
+
+
+async def test_of_two_mails_to_reset_a_password_one_is_used(coach: CoachClient, settings: Settings) -> None:
+    """Whichever is used voids the other; a password that is set otherwise voids both."""
+    ctx, me = coach.ctx, coach.ctx.caller.id
+    for used in (0, 1):
+        tokens = [await identities.create_reset_token(ctx, me, "coach") for _ in range(2)]
+        assert await in_transaction(ctx, lambda tx: identities.reset_password(tx, me, tokens[used], "no hash"))  # noqa: B023
+        for token in tokens:
+            assert await identities.find_by_reset_token(ctx.services, token) is None
+    token = await identities.create_reset_token(ctx, me, "coach")
+    await in_transaction(ctx, lambda tx: identities.set_password(tx, me, "no hash"))
+    assert await identities.find_by_reset_token(ctx.services, token) is None
+
+
+async def test_confirmation_is_of_the_address_that_it_was_sent_to(coach: CoachClient) -> None:
+    """The address may change between the check of the token and the confirmation."""
+    me = coach.ctx.caller.id
+    for email, is_confirmed in ((f"other-{address(coach)}", False), (address(coach), True)):
+        assert await in_transaction(coach.ctx, lambda tx: identities.confirm_email(tx, me, email)) == is_confirmed  # noqa: B023
 
 
 async def test_reset_mail_is_sent_to_the_stored_address(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.availability import service as availability
 from coaching_service.progress.compliance import service as compliance_service
 from coaching_service.progress.own_today.service import count_successive_weeks
 from coaching_service.training.workouts.reports import calendar_days
@@ -269,6 +270,37 @@ async def test_check_ins_leave_out_an_absence_and_come_back_when_it_ends(coach: 
     assert [each for each in await dates(coach, ana) if day(coach, 2) <= each <= day(coach, 6)] == within
     (await coach.patch(client_path(ana, "availability", period["_id"]), {"kind": "limited"})).ok()
     assert await dates(coach, ana) == [day(coach, number) for number in (0, 0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9)]
+
+
+async def test_undo_of_an_absence_renews_the_compliance(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await block_with(coach, ana, task(), date=days_ago(coach, 2))
+
+    async def stored_rate() -> float | None:
+        await renew_figures(coach.ctx)
+        [listed] = (await coach.customers())["docs"]
+        rate: float | None = listed["customerRoleData"]["complianceRate7d"]
+        return rate
+
+    assert await stored_rate() == 0
+    entered = await coach.post(client_path(ana, "availability"), {"kind": "ill", "from": days_ago(coach, 3)})
+    assert await stored_rate() is None
+    (await coach.undo(entered)).ok()
+    assert await stored_rate() == 0
+
+
+async def test_absences_are_those_of_the_day_where_each_client_is(coach: CoachClient) -> None:
+    ana, bo, cy = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    await absent(coach, ana, "2026-03-02", "2026-03-02")
+    await absent(coach, bo, "2026-03-03", "2026-03-03", note="Flu.")
+    await absent(coach, cy, "2026-03-02", "2026-03-02")
+    days = zip((ana, bo, cy), (2, 3, 3), strict=True)
+    today_of = {ObjectId(client["_id"]): date(2026, 3, number) for client, number in days}
+    described = await availability.describe_absences(coach.ctx, today_of)
+    assert described == {
+        ObjectId(ana["_id"]): "Ill until 2026-03-02",
+        ObjectId(bo["_id"]): "Ill until 2026-03-03: Flu.",
+    }
 
 
 async def test_undo_of_an_absence_restores_its_check_ins(coach: CoachClient) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+
+import time_machine
 
 from coaching_service.core.ids import ObjectId
 from tests.contract.test_queries import assert_efficient, profiling
@@ -209,6 +211,19 @@ async def test_dates_are_those_of_the_client(coach: CoachClient) -> None:
     (await coach.patch((await _path_of_first(coach, ana)), {"date": day(coach, -1, zone)})).ok()
     (await coach.delete(client_path(ana, "check-ins", created["_id"]))).ok(204)
     assert await dates(coach, ana) == [day(coach, -1, zone)]
+
+
+async def test_daily_job_goes_by_the_day_where_the_client_is(coach: CoachClient) -> None:
+    with time_machine.travel(datetime(2026, 11, 29, 12, tzinfo=UTC), tick=True):  # the 30th at UTC+14
+        for zone, last in (("Pacific/Kiritimati", "2026-12-27"), ("UTC", "2026-12-26")):
+            ana = await coach.create_customer(timezone=zone)
+            await check_in(coach, ana, startDate="2026-12-20")
+            where = {"customerId": ObjectId(ana["_id"])}
+            fields = {"scheduledUntil": "2026-12-20", "dueAt": LONG_AGO}
+            await coach.ctx.db["checkIns"].update_one(where, {"$set": fields})
+            await coach.ctx.db["workoutBlocks"].delete_many(where | {"date": {"$gt": "2026-12-20"}})
+            await run_job(coach)
+            assert (await dates(coach, ana))[-1] == last
 
 
 async def _path_of_first(coach: CoachClient, customer: Json) -> str:

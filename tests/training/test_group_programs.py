@@ -8,10 +8,12 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from aiohttp import FormData
 
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
+from coaching_service.training.group_programs.service import start_of
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.schedules import LAST_DAY
 from tests.support.service_process import until
@@ -155,11 +157,9 @@ async def test_a_group_that_has_another_program_since_stays_with_it(coach: Coach
 
 
 async def test_when_it_begins(coach: CoachClient) -> None:
-    """On the Monday after, on the day, or on a date; what is before the day of joining is left out."""
-    program, today = await program_with(coach, 1, 4), datetime.now(UTC).date()
-    monday = today + timedelta(days=7 - today.weekday())
+    """On a date; what is before the day of joining is left out."""
+    program = await program_with(coach, 1, 4)
     for start, dates in {
-        "nextMonday": [str(monday), str(monday + timedelta(days=3))],
         days_from_today(5): [days_from_today(5), days_from_today(8)],
         days_from_today(-2): [days_from_today(1)],
         days_from_today(-9): [],
@@ -167,7 +167,33 @@ async def test_when_it_begins(coach: CoachClient) -> None:
         await set_program(coach, program, startOn=start)
         client = await coach.create_customer(groups=[GROUP])
         assert [block["date"] for block in await calendar(coach, client)] == dates
-    assert date.fromisoformat(str(monday)).isoweekday() == 1
+
+
+def test_next_monday_is_after_today_on_each_weekday() -> None:
+    mondays = {str(date(2026, 11, 23 + number)): "2026-11-30" for number in range(7)} | {"2026-11-30": "2026-12-07"}
+    assert {day: start_of("nextMonday", date.fromisoformat(day)) for day in mondays} == mondays
+    for start, begins in (("joinDay", "2026-11-23"), ("2026-12-24", "2026-12-24")):
+        assert start_of(start, date(2026, 11, 23)) == begins
+
+
+async def test_client_joins_on_the_day_where_the_client_is(coach: CoachClient) -> None:
+    program = await program_with(coach, 1)
+    await set_program(coach, program)
+    noon = datetime(2026, 11, 29, 12, tzinfo=UTC)  # Monday at UTC+14
+    for hours, days in ((0, ("2026-11-30", "2026-11-29")), (-3, ("2026-11-29", "2026-11-29"))):
+        with time_machine.travel(noon + timedelta(hours=hours), tick=True):
+            for zone, day in zip(("Pacific/Kiritimati", "UTC"), days, strict=True):
+                client = await coach.create_customer(groups=[GROUP], timezone=zone)
+                assert [block["date"] for block in await calendar(coach, client)] == [day]
+
+
+async def test_archived_client_who_is_added_to_a_group_gets_no_program(coach: CoachClient) -> None:
+    await set_program(coach, await program_with(coach, 1))
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
+    groups = {"ids": [ana["_id"], bo["_id"]], "groups": [GROUP]}
+    (await coach.post("/coach/customers/bulk/groups-add", groups)).ok()
+    assert [len(await calendar(coach, each)) for each in (ana, bo)] == [0, 1]
 
 
 async def test_clients_who_are_in_the_group_already(coach: CoachClient) -> None:

@@ -145,6 +145,17 @@ async def test_each_state_and_what_a_sync_does(coach: CoachClient) -> None:
     }
 
 
+async def test_last_day_of_an_assignment_follows_a_move_in_the_program(coach: CoachClient) -> None:
+    ana, program = await coach.create_customer(), await program_with(coach, 1, 3)
+    await assign(coach, program, ana, days_from_today(1))
+    [_, last] = await blocks_of(coach, program)
+    for program_day in (9, 5):  # later, and earlier again
+        (await coach.patch(path_of(last), {"day": program_day})).ok()
+        assert counts(await sync(coach, program)) == (1, 0, 0, 1)
+        [listed] = await programs_of(coach, ana)
+        assert listed["endDate"] == days_from_today(program_day)
+
+
 async def test_what_is_customised_is_what_differs_from_the_copy(coach: CoachClient) -> None:
     """A change that is taken back, a log that is removed, and the same change in both are no customisation."""
     ana, squat, press = (

@@ -146,6 +146,16 @@ async def test_a_client_returns_from_an_absence_once(coach: CoachClient, until: 
     await resume(coach, ana, day(coach, 6), mode, dryRun=True)
 
 
+async def test_return_without_a_mode_leaves_one_with_a_mode_possible(coach: CoachClient) -> None:
+    ana = await coach.create_customer()
+    await block_with(coach, ana, task(), date=day(coach, 2))
+    await absent(coach, ana, day(coach, 2), None)
+    left = await resuming.resume(coach.ctx, ObjectId(ana["_id"]), day(coach, 5), None)
+    assert (left["availability"]["until"], left["changed"]) == (day(coach, 4), [])
+    assert (await resume(coach, ana, day(coach, 5), "shift", dryRun=True))["changed"]
+    assert len((await resume(coach, ana, day(coach, 5), "drop"))["removed"]) == 1
+
+
 async def test_only_what_was_planned_in_the_absence_is_removed(coach: CoachClient) -> None:
     ana = await coach.create_customer()
     for number in (2, 3, 4):

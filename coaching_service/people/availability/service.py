@@ -238,7 +238,7 @@ def overlap(period: Availability) -> Conflict:
 
 
 async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> None:
-    """Have what depends on periods follow when an undo restores them.
+    """Have what depends on periods follow when an undo restores them, which has locked the clients.
 
     Raises Conflict if a restored period overlaps one that was added since.
     """
@@ -247,7 +247,6 @@ async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> Non
         period = after or before
         if period is None:
             continue
-        await customers.lock_and_mark_figures(ctx, period["customerId"])
         if after is not None:
             await _require_free(ctx, after["customerId"], after["from"], after["until"], after["_id"])
         await ctx.publish(AvailabilityChanged(period["customerId"], before, after, is_undo=True))
