@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 import time_machine
 
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job
+from coaching_service.progress.check_ins.scheduling import schedule_batch
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.check_ins import HABIT, LONG_AGO, check_in, dates, day, form, list_check_ins, run_job
 from tests.support.client import UNKNOWN, CoachClient
@@ -222,7 +224,7 @@ async def test_daily_job_goes_by_the_day_where_the_client_is(coach: CoachClient)
             fields = {"scheduledUntil": "2026-12-20", "dueAt": LONG_AGO}
             await coach.ctx.db["checkIns"].update_one(where, {"$set": fields})
             await coach.ctx.db["workoutBlocks"].delete_many(where | {"date": {"$gt": "2026-12-20"}})
-            await run_job(coach)
+            await schedule_batch(coach.ctx.services, Job(ObjectId(), {}, 1))
             assert (await dates(coach, ana))[-1] == last
 
 

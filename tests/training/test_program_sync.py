@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.ids import ObjectId
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.schedules import plan_of
 from tests.support.service_process import until
@@ -152,6 +153,8 @@ async def test_last_day_of_an_assignment_follows_a_move_in_the_program(coach: Co
     for program_day in (9, 5):  # later, and earlier again
         (await coach.patch(path_of(last), {"day": program_day})).ok()
         assert counts(await sync(coach, program)) == (1, 0, 0, 1)
+        stored = await coach.ctx.db["programAssignments"].find_one({"customerId": ObjectId(ana["_id"])})
+        assert stored is not None and stored["endDate"] == days_from_today(program_day)
         [listed] = await programs_of(coach, ana)
         assert listed["endDate"] == days_from_today(program_day)
 
