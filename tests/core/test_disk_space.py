@@ -58,10 +58,22 @@ async def test_changes_are_507_and_nothing_is_stored(full: Disk, coach: CoachCli
     for method, where, body in (
         ("POST", "/coach/customers", {"name": "Bea"}),
         ("PATCH", path, {"name": "Cleo"}),
-        ("DELETE", path, None),
+        ("PUT", "/coach/customers/archive", {"id": ana["_id"]}),
     ):
         refused = await full.coach.send(method, where, json=body)
         assert refused.refused(507, "nearly full")["code"] == "STORAGE_FULL", (method, where)
+    assert await full.coach.names() == ["Ana"]
+
+
+async def test_deletions_are_still_possible(full: Disk, coach: CoachClient) -> None:
+    """Of one record, of several, and by a page: they make space."""
+    ana, bea, cleo, dora = [await coach.create_customer(name) for name in ("Ana", "Bea", "Cleo", "Dora")]
+    note = (await coach.post(f"/coach/customers/{ana['_id']}/notes", {"content": "Knee"})).ok(201)
+    (await full.coach.delete(f"/coach/customers/{ana['_id']}/notes/{note['_id']}")).ok(204)
+    (await full.coach.delete(f"/coach/customers/{bea['_id']}")).ok(204)
+    (await full.coach.post("/coach/customers/bulk/delete", {"ids": [cleo["_id"]]})).ok()
+    page = await full.visitor.get(f"/app/customers/{dora['_id']}/delete")
+    (await full.visitor.submit(page.ok(), f"/app/customers/{dora['_id']}/delete")).ok()
     assert await full.coach.names() == ["Ana"]
 
 

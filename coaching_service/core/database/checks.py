@@ -6,13 +6,16 @@ in bounded memory while the service runs: what looks wrong is read again at one 
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from weakref import finalize
 
 import pymongo
 import structlog
+from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
@@ -164,12 +167,26 @@ async def run_checks(
         try:
             with pymongo.timeout(_SECONDS):
                 await _run(services, result, report, repairing=may_repair)
-        except Exception as error:
-            known = as_service_error(error)
-            log.warning("a check could not run", check=check.name, exc_info=known is None and error)
-            result.error = str(known or error) or type(error).__name__
+        except Exception as error:  # noqa: BLE001 - one check does not stop the others
+            result.error = _describe(error)
+            log.warning("a check could not run", check=check.name, reason=result.error)
         report(result)
     return results
+
+
+def _describe(error: Exception) -> str:
+    """Return one sentence about why a check could not run, without values of documents, which errors may have."""
+    if (known := as_service_error(error)) is not None:
+        return str(known)
+    if isinstance(error, OperationFailure):
+        if "hint provided does not correspond to an existing index" in str(error):
+            return "An index is missing: the check of indexes names it, and doctor --repair creates it"
+        return f"The database refuses it ({(error.details or {}).get('codeName', error.code)})"
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"A document has a value of another type, which the check of documents names ({type(error).__name__}, "
+        f"{Path(place.filename).name}, line {place.lineno})"
+    )
 
 
 async def _run(

@@ -201,8 +201,13 @@ class Route:
 
     @property
     def stores(self) -> bool:
-        """Whether the operation changes something other than a session."""
-        return self.writes and not self.path.startswith("/auth/")
+        """Whether the operation needs space: it changes something other than a session, and deletes nothing."""
+        return self.writes and not (self.path.startswith("/auth/") or is_deletion(self.method, self.path))
+
+
+def is_deletion(method: str, path: str) -> bool:
+    """Return whether a request, or a form of a page, deletes something: it is still possible on a full disk."""
+    return method == "DELETE" or path.endswith("/delete")
 
 
 class Routes:

@@ -16,10 +16,13 @@ from coaching_service.core.document_comparison import comparison_with
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency._batches import find_erasing, iterate_batches, list_wrong
+from coaching_service.training.workouts.store import blocks
 
 _COMPANIES = "companies"
 _ADVICE = "Restore the documents from a backup, or correct them by hand: the service stores no such documents"
 _SIGN_INS = ("identities", "identityClaims", "passwordResets")
+_BY_ITEM = blocks.index_name("customerId", "items._id")
+_CONTENTS = (("formId", "forms"), ("metricsSetId", "metricSets"))
 _FIELDS = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
 _USERS = {"coach": "coaches", "customer": "customers"}
 
@@ -118,10 +121,47 @@ async def find_without_company(services: Services, count_read: CountRead) -> Asy
                 existing = services.collection(_COMPANIES).find(where, {"_id": 1}, session=session)
                 gone = suspects.keys() - {company["_id"] async for company in existing}
             for company_id in gone - await find_erasing(services):
-                occurrences.add(company_id, suspects[company_id])
+                name_of_company = company_id if isinstance(company_id, ObjectId) else "a value that is no identifier"
+                occurrences.add(name_of_company, suspects[company_id])
         count_read(1)
         advice = "Restore the company from a backup, or delete its documents. The example is the company's identifier"
         yield occurrences.finding(f"Documents of {name} whose company does not exist", advice)
+
+
+# --- what follows from other documents -------------------------------------------------------------------------------
+
+
+async def find_records_without_log(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find personal records that were derived from a log which does not exist."""
+    occurrences = Occurrences()
+    async for batch in iterate_batches(services, "personalRecords"):
+        for identifier in await list_wrong(services, "personalRecords", batch, _without_log):
+            occurrences.add(identifier)
+        count_read(len(batch))
+    advice = "Restore the workouts from a backup, or delete these records"
+    yield occurrences.finding("Personal records without the log that they are derived from", advice)
+
+
+async def _without_log(services: Services, documents: Sequence[Document], session: Any) -> list[Document]:
+    derived = [each for each in documents if each.get("source") == "log"]
+    where: Document = {name: {"$in": list({each[name] for each in derived})} for name in ("companyId", "customerId")}
+    where["items._id"] = {"$in": [each["witemId"] for each in derived]}
+    fields = {"items._id": 1, "items.customerSets.index": 1}
+    cursor = services.collection("workoutBlocks").find(where, fields, session=session, hint=_BY_ITEM)
+    logged = {item["_id"] async for block in cursor for item in block["items"] if item.get("customerSets")}
+    return [each for each in derived if each["witemId"] not in logged]
+
+
+async def find_check_ins_without_form(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
+    """Find check-ins whose form or metric set has been deleted, so that none is scheduled any more."""
+    occurrences = Occurrences()
+    async for batch in iterate_batches(services, "checkIns"):
+        for path, target in _CONTENTS:
+            for identifier in await list_wrong(services, "checkIns", batch, partial(_broken, path, target)):
+                occurrences.add(identifier)
+        count_read(len(batch))
+    advice = "If the form or metric set was deleted on purpose, end the check-ins; else restore it from a backup"
+    yield occurrences.finding("Check-ins whose form or metric set does not exist", advice, is_notice=True)
 
 
 # --- identities ------------------------------------------------------------------------------------------------------
@@ -195,6 +235,8 @@ async def _unconfirmed_companies(services: Services, coaches: Sequence[Document]
 CHECKS = (
     Check("documents", "The fields of documents are as declared", find_misshapen),
     Check("references", "The documents that documents refer to exist", find_broken),
+    Check("records", "The logs of personal records exist", find_records_without_log),
+    Check("check-ins", "The forms of check-ins exist", find_check_ins_without_form),
     Check("companies", "The companies of documents exist", find_without_company),
     Check("identities", "The coaches and clients of identities exist", find_without_user),
     Check("sign-ins", "Coaches can sign in", find_without_identity),

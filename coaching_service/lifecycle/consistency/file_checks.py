@@ -58,7 +58,7 @@ async def _without_file(services: Services, documents: Sequence[Document], sessi
 
 
 async def find_missing_bytes(services: Services, count_read: CountRead) -> AsyncIterator[Finding]:
-    """Find attached files that do not have all their chunks."""
+    """Find attached files that do not have all their bytes."""
     occurrences = Occurrences()
     async for batch in _attached_files(services, {}):
         count_read(len(batch))
@@ -71,21 +71,25 @@ async def find_missing_bytes(services: Services, count_read: CountRead) -> Async
 
 
 async def _incomplete(services: Services, ids: Sequence[ObjectId], session: Any) -> list[ObjectId]:
-    """Return which of the files exist and do not have as many chunks, numbered from 0, as their length needs."""
+    """Return which of the files exist and do not have as many chunks, numbered from 0, and bytes as their length needs.
+
+    MongoDB counts the bytes: they do not leave it.
+    """
     attached = services.collection(files.files.name).find(
         {"_id": {"$in": list(ids)}, **_ATTACHED}, {"length": 1, "chunkSize": 1}, session=session
     )
-    expected = {file["_id"]: -(-file["length"] // file["chunkSize"]) async for file in attached}
-    # Covered by the index: the bytes themselves are not read.
-    count: Document = {"$group": {"_id": "$files_id", "count": {"$sum": 1}, "last": {"$max": "$n"}}}
+    expected: dict[ObjectId, tuple[int, int, int]] = {}
+    async for file in attached:
+        number = -(-file["length"] // file["chunkSize"])
+        expected[file["_id"]] = (number, number - 1, file["length"])
+    sums: Document = {"count": {"$sum": 1}, "last": {"$max": "$n"}, "bytes": {"$sum": {"$binarySize": "$data"}}}
     stages: list[Document] = [
         {"$match": {"files_id": {"$in": list(expected)}}},
-        {"$project": {"_id": 0, "files_id": 1, "n": 1}},
-        count,
+        {"$group": {"_id": "$files_id", **sums}},
     ]
     cursor = services.collection(files.chunks.name).aggregate(stages, hint="files_id_n", session=session)
-    stored = {each["_id"]: (each["count"], each["last"]) async for each in cursor}
-    return [key for key, number in expected.items() if stored.get(key, (0, -1)) != (number, number - 1)]
+    stored = {each["_id"]: (each["count"], each["last"], each["bytes"]) async for each in cursor}
+    return [key for key, wanted in expected.items() if stored.get(key, (0, -1, 0)) != wanted]
 
 
 async def _attached_files(services: Services, where: Document, size: int = BATCH) -> AsyncIterator[list[ObjectId]]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import Any
 
+import pytest
+
+from coaching_service.command_line.doctor import _print
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.checks import Check, Finding, run_checks
 from coaching_service.core.database.context import Context
@@ -70,4 +74,57 @@ async def test_check_that_cannot_run_does_not_stop_the_others(ctx: Context) -> N
         yield Finding("never", 1, None, "")
 
     failing, other = await run_checks(ctx.services, [Check("x", "X", fail), CHECKS["client-numbers"]])
-    assert (failing.error, failing.findings, other.error) == ("no privilege", [], None)
+    assert failing.error is not None
+    assert failing.error.startswith(
+        "A document has a value of another type, which the check of documents names (Runtime"
+    )
+    assert (failing.findings, other.error) == ([], None)
+
+
+# Values that a document may have in place of what it should have, and an index that a check needs.
+DAMAGED = [
+    ("customers", {"$set": {"customerRoleData": "secret words"}}),
+    ("workoutBlocks", {"$set": {"items": "secret words"}}),
+    ("workoutBlocks", {"$set": {"items.0": "secret words", "done": ["secret words"]}}),
+    ("progressPhotos", {"$set": {"sides": ["secret words"]}}),
+    ("fs.files", {"$set": {"length": "secret words"}}),
+    ("jobs", {"$set": {"arguments": "secret words", "kind": "send_mail"}}),
+    ("changes", {"$set": {"number": "secret words", "events": "secret words"}}),
+    ("apiKeys", {"$set": {"sealed": "secret words"}}),
+    ("coaches", {"$set": {"companyId": "secret words"}}),
+    ("identities", {"$set": {"subjectId": ["secret words"]}}),
+    ("messages", {"$set": {"customerId": {"secret words": 1}}}),
+    ("personalRecords", {"$set": {"witemId": "secret words", "customerId": 7}}),
+]
+
+
+@pytest.mark.parametrize(("collection", "change"), DAMAGED)
+async def test_wrong_types_are_one_line_each_without_values(
+    ctx: Context, restored: Restored, capfd: pytest.CaptureFixture[str], collection: str, change: dict[str, Any]
+) -> None:
+    await restored.change(collection, {}, change)
+    results = await check(ctx.services)
+    assert any(result.problems or result.error for result in results)
+    _print(results)
+    said = "".join(capfd.readouterr())
+    said += "".join(str(finding) for result in results for finding in result.findings)
+    assert "Traceback" not in said
+    assert "secret words" not in said
+
+
+async def test_missing_indexes_are_one_line_each(ctx: Context, capfd: pytest.CaptureFixture[str]) -> None:
+    indexes = [
+        ("workoutBlocks", "companyId_customerId_items__id"),
+        ("fs.chunks", "files_id_n"),
+        ("jobs", "kind_runAfter"),
+    ]
+    for collection, name in indexes:
+        await ctx.db[collection].drop_index(name)
+    results = await check(ctx.services)
+    _print(results)
+    assert "Traceback" not in "".join(capfd.readouterr())
+    errors = {result.error for result in results if result.error is not None}
+    assert errors == {"An index is missing: the check of indexes names it, and doctor --repair creates it"}
+    repaired = await check(ctx.services, repairing=True)
+    assert [result.error for result in await check(ctx.services) if result.error] == []
+    assert repaired[0].repaired

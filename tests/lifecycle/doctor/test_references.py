@@ -41,3 +41,28 @@ async def test_sandboxes_of_no_company_are_reported(ctx: Context, restored: Rest
     assert await reported(ctx, "sandboxes") == []
     await restored.delete("companies", {"_id": ctx.company_id})
     assert len(await reported(ctx, "sandboxes")) == 1
+
+
+async def test_records_without_their_log_are_reported(ctx: Context, restored: Restored) -> None:
+    """The item is gone, or its log is."""
+    first, second = await ctx.db["personalRecords"].find({"source": "log"}).limit(2).to_list(None)
+    lost = await restored.change("personalRecords", {"_id": first["_id"]}, {"$set": {"witemId": ObjectId()}})
+    await restored.change("workoutBlocks", {"items._id": second["witemId"]}, {"$set": {"items.$[].customerSets": []}})
+    [finding] = await reported(ctx, "records")
+    assert {str(lost), str(second["_id"])} <= set(finding.identifiers)
+
+
+async def test_check_ins_of_a_deleted_form_are_a_notice(ctx: Context, restored: Restored) -> None:
+    check_in = await restored.change("checkIns", {"formId": {"$ne": None}}, {"$set": {"formId": ObjectId()}})
+    [finding] = await reported(ctx, "check-ins")
+    assert (finding.count, finding.example, finding.is_notice) == (1, str(check_in), True)
+
+
+async def test_negative_loads_are_reported(ctx: Context, restored: Restored) -> None:
+    """Of a set that is planned, or that is done."""
+    damaged: set[ObjectId] = set()
+    for path in ("exerciseSets", "customerSets"):
+        where = {f"items.0.{path}.0.load": {"$gt": 0}, "_id": {"$nin": list(damaged)}}
+        damaged.add(await restored.change("workoutBlocks", where, {"$set": {f"items.0.{path}.0.load": -64}}))
+    [finding] = await reported(ctx, "workout-loads")
+    assert set(finding.identifiers) == {str(each) for each in damaged}

@@ -37,6 +37,18 @@ async def test_lost_and_damaged_files_are_reported(ctx: Context, restored: Resto
     assert (short.count, short.example) == (1, str(plan["fileId"]))
 
 
+async def test_truncated_files_are_reported(ctx: Context, restored: Restored) -> None:
+    """All chunks are there, and GridFS says another length: one byte less, and one more."""
+    short, long = await ctx.db["fs.files"].find({"length": {"$gt": 2}}).limit(2).to_list(None)
+    for file, length in ((short, -1), (long, 1)):
+        chunk = await ctx.db["fs.chunks"].find_one({"files_id": file["_id"]}, sort=[("n", -1)])
+        assert chunk is not None
+        data = chunk["data"][:-1] if length < 0 else chunk["data"] + b"x"
+        await restored.change("fs.chunks", {"_id": chunk["_id"]}, {"$set": {"data": data}})
+    [damaged] = await reported(ctx, "files-bytes")
+    assert (damaged.count, set(damaged.identifiers)) == (2, {str(short["_id"]), str(long["_id"])})
+
+
 async def test_files_without_a_record_are_deleted_only_on_request(ctx: Context) -> None:
     file = await ctx.db["fs.files"].find_one({})
     assert file is not None

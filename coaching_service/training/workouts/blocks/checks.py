@@ -11,6 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.totals import summarize_block
 from coaching_service.training.workouts.store import blocks
 
+_SETS = ("customerSets", "exerciseSets", "circuitExercises.sets")
 _TOTALS = ("sets", "reps", "volumeLoad")
 _TOLERANCE = 0.01  # of sums in another order
 
@@ -45,7 +46,22 @@ async def correct_totals(services: Services) -> None:
         await correct(services, block_id)
 
 
+async def iterate_negative(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the blocks with a set whose planned or done load is below zero."""
+    condition = {"$or": [{f"items.{path}.load": {"$lt": 0}} for path in _SETS]}
+    async for block in blocks.across_companies(services).find(condition, {"_id": 1}):
+        yield block["_id"]
+
+
 CHECKS = (
+    check_of(
+        "workout-loads",
+        "No load is negative",
+        iterate_negative,
+        "Workouts with a load below zero",
+        "Correct the sets by hand: reports and records are wrong",
+        counts=True,
+    ),
     check_of(
         "workout-totals",
         "The totals of workouts are right",
