@@ -7,7 +7,7 @@ import uuid
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from bson import ObjectId
+from bson import ObjectId, Timestamp
 
 from coaching_service.core.text import normalize, suffixes
 
@@ -115,7 +115,7 @@ def _entry(api_key: Document, customer: ObjectId, operation: str, document: Docu
         "feed": [],
         "feedCount": 0,
         "feedAt": at,
-        "pending": True,
+        "pending": Timestamp(0, 0),
         "undoneBy": None,
         "undoOf": None,
     }

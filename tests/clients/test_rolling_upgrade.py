@@ -196,6 +196,7 @@ async def test_rolling_upgrade_from_the_last_release_and_back(settings: Settings
             assert await run_job_of_a_later_version(own) == [{}]
             assert db["jobs"].find_one({"_id": job}) is None
             assert await problems_of(new) <= {"indexes-undeclared"}
+            await old.require_whole()
 
             await refuses_a_later_database(old, db)
         finally:

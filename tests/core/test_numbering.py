@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from coaching_service.core.changes import history as change_history
 from coaching_service.core.changes import retention
 from coaching_service.core.changes.numbering import sequencer, store
 from coaching_service.core.changes.numbering.sequencer import sequencing
-from coaching_service.core.changes.store import changes
+from coaching_service.core.changes.store import NEW_PENDING, changes
+from coaching_service.core.database import leases
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
@@ -76,54 +78,79 @@ async def _none_pending(ctx: Context, count: int) -> bool:
     return numbered >= count and (await store.count_pending(ctx.services, 10))["count"] == 0
 
 
-def aged(position: Any) -> Any:
-    """A position of the year 2020, which the oplog does not reach back to."""
-    return {"_data": position["_data"][:2] + "5E0BE100" + position["_data"][10:]}
-
-
 async def test_lease_is_free_when_the_sequencer_stops_while_it_takes_it(ctx: Context, settings: Settings) -> None:
     """The driver's thread finishes the second update, the one that takes the lease."""
-    client, namespace = ctx.db.client, f"{ctx.db.name}.sequencer"
+    client, namespace = ctx.db.client, f"{ctx.db.name}.leases"
     async with fail_point(client, settings.mongodb_uri, failCommands=["update"], namespace=namespace) as block:
         met = await block({"times": 2}, blockConnection=True, blockTimeMS=400)
         async with sequencing(ctx.services):
             await wait_for_fail_point(client, met + 2)
-    assert not await store.is_leased(ctx.services)
+    assert not await sequencer.is_running(ctx.services)
 
 
-@pytest.mark.parametrize(
-    "garbled",
-    [lambda _: None, lambda _: "text", lambda _: {}, lambda _: {"_data": "00"}, lambda _: {"other": 1}, aged],
-    ids=["none", "text", "empty", "short", "unknown", "too old"],
-)
-async def test_lost_position_is_replaced_by_a_search(ctx: Context, garbled: Any) -> None:
+# Invalid or lost positions, a cursor that is killed or not found, a primary that steps down, and a missing privilege.
+STREAM_ERRORS = (260, 280, 286, 237, 43, 189, 13)
+
+
+async def test_no_error_of_the_stream_stops_the_numbering(ctx: Context, settings: Settings) -> None:
+    """Neither once, while changes are followed, nor whenever they are."""
+    client, failing = ctx.db.client, {"failCommands": ["aggregate", "getMore"], "namespace": f"{ctx.db.name}.changes"}
+    async with fail_point(client, settings.mongodb_uri, **failing) as fail, sequencing(ctx.services):
+        ids = await create_clients(ctx, 1)
+        for mode, code in [*(({"times": 1}, code) for code in STREAM_ERRORS), ("alwaysOn", 280)]:
+            met = await fail(mode, errorCode=code)
+            await wait_for_fail_point(client, met + 1)
+            ids += await create_clients(ctx, 1)
+            await until(partial(_has_numbered, ctx, len(ids)), f"all changes are numbered after {code}", 30)
+    assert [change_id for change_id, _ in await numbers(ctx)] == ids
+
+
+async def _has_numbered(ctx: Context, count: int) -> bool:
+    return len(await numbers(ctx)) == count
+
+
+async def test_changes_are_numbered_in_the_order_the_database_stored_them(ctx: Context) -> None:
+    """Whatever their identifiers and times say; those that an earlier version stored come first."""
+    ids = [ObjectId() for _ in range(4)]
+    stored = [ids[3], ids[0], ids[2], ids[1]]
+    for number, change_id in enumerate(stored):
+        change = {"_id": change_id, "companyId": ctx.company_id, "createdAt": now() - timedelta(days=number)}
+        await ctx.db["changes"].insert_one({**change, "eventCount": 1, "pending": NEW_PENDING})
+    await ctx.db["changes"].update_many({"_id": {"$in": stored[2:]}}, {"$set": {"pending": True}})
     async with sequencing(ctx.services):
-        ids = await create_clients(ctx, 2)
-        await all_numbered(ctx, ids)
-        state: Any = await until(lambda: ctx.db["sequencer"].find_one({"position": {"$ne": None}}), "a position")
-    ids += await create_clients(ctx, 3)
-    await ctx.db["sequencer"].update_one({}, {"$set": {"position": garbled(state["position"])}})
+        await all_numbered(ctx, [*stored[2:], *stored[:2]])
+
+
+async def test_change_that_depended_on_another_has_the_later_number(ctx: Context) -> None:
+    """The first one is stored last: it was begun before the others, and waited to be committed."""
+    client = await creation.create_customer(ctx, {"name": "Ana"})
+    begun, may_commit = asyncio.Event(), asyncio.Event()
+
+    async def work(tx: Context) -> None:
+        await customers.update(tx, client["_id"], {"name": "Bo"})
+        begun.set()
+        await may_commit.wait()
+
     async with sequencing(ctx.services):
-        ids += await create_clients(ctx, 1)
-        await all_numbered(ctx, ids)
-
-
-async def test_changes_without_number_are_found_in_the_order_they_were_stored(ctx: Context) -> None:
-    """Their identifiers and times may have another order: a transaction has its identifier before it waits for another one."""
-    first, second = ObjectId(), ObjectId()
-    owner = {"companyId": ctx.company_id, "eventCount": 1, "pending": True}
-    await ctx.db["changes"].insert_one({"_id": second, **owner, "createdAt": now()})
-    await ctx.db["changes"].insert_one({"_id": first, **owner, "createdAt": now() - timedelta(seconds=5)})
-    assert [change["_id"] for change in await store.find_pending(ctx.services)] == [second, first]
+        slow = asyncio.create_task(in_transaction(ctx, work))
+        await begun.wait()
+        others = await create_clients(ctx, 2)
+        may_commit.set()
+        await slow
+        await customers.update(ctx, client["_id"], {"name": "Cy"})
+        await until(lambda: _none_pending(ctx, 5), "all changes are numbered", 30)
+    named = await ctx.db["changes"].find({"customerId": client["_id"]}).sort("lastSeq").to_list(None)
+    assert [change["patch"][0]["fields"][0]["after"] for change in named[1:]] == ["Bo", "Cy"]
+    assert {change_id for change_id, _ in await numbers(ctx)} >= set(others)
 
 
 async def test_damaged_changes_do_not_stop_the_numbering(ctx: Context) -> None:
     """One without a time or a company, which no version has written, before the start and while changes are numbered."""
     damaged: list[dict[str, Any]] = [
-        {"companyId": ctx.company_id, "pending": True},
-        {"companyId": ctx.company_id, "pending": True, "createdAt": now()},
+        {"companyId": ctx.company_id, "pending": NEW_PENDING},
+        {"companyId": ctx.company_id, "pending": NEW_PENDING, "createdAt": now()},
         {"companyId": ctx.company_id},
-        {"pending": True, "createdAt": now()},
+        {"pending": NEW_PENDING, "createdAt": now()},
     ]
     await ctx.db["changes"].insert_many([{"_id": ObjectId(), **each} for each in damaged])
     async with sequencing(ctx.services):
@@ -139,18 +166,9 @@ async def _until_numbered(ctx: Context, ids: list[ObjectId]) -> None:
     await until(are_numbered, "the changes are numbered", 30)
 
 
-async def test_clock_that_is_fast_hides_no_changes(ctx: Context) -> None:
-    """The search begins an hour before the latest change with a number, which may say that it is of tomorrow."""
-    ids = await create_clients(ctx, 2)
-    await ctx.db["changes"].update_one({"_id": ids[0]}, {"$set": {"createdAt": now() + timedelta(days=1)}})
-    assert await store.acquire_lease(ctx.services, "first")
-    [fast] = [change for change in await store.find_pending(ctx.services) if change["_id"] == ids[0]]
-    await store.number(ctx.services, "first", [fast], None)
-    assert [change["_id"] for change in await store.find_pending(ctx.services)] == ids[1:]
-    assert (await store.count_pending(ctx.services, 10))["count"] == 1
-
-
-async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(ctx: Context) -> None:
+async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(
+    ctx: Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Pages of any size have the changes that exist, each once, and continue behind those that do not."""
     chance = random.Random(16)
     clients = [ObjectId(), ObjectId()]
@@ -161,15 +179,15 @@ async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(ctx: C
             "customerId": chance.choice(clients),
             "createdAt": now(),
             "eventCount": chance.randint(0, 3),
-            "pending": True,
+            "pending": NEW_PENDING,
         }
         for _ in range(60)
     ]
     await ctx.db["changes"].insert_many(stored)
-    assert await store.acquire_lease(ctx.services, "first")
-    pending = await store.find_pending(ctx.services)
-    for batch in (pending[:40], pending[40:41], pending[41:]):
-        await store.number(ctx.services, "first", batch, None)
+    assert await leases.acquire(ctx.services, store.LEASE, "first")
+    for size in (40, 1, store.BATCH):
+        monkeypatch.setattr(store, "BATCH", size)
+        await store.number(ctx.services, "first")
     batches = await ctx.db["changeNumbers"].find({}).sort("last").to_list(None)
     named = [change["_id"] for batch in batches for change in batch["changes"]]
     assert named == [change["_id"] for change in stored] == [change_id for change_id, _ in await numbers(ctx)]
@@ -193,7 +211,7 @@ async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(ctx: C
             assert position == batches[-1]["last"]
 
 
-@pytest.mark.parametrize("names", [("changes",), ("sequencer",), ("changes", "changeCounters", "sequencer")])
+@pytest.mark.parametrize("names", [("changes",), ("leases",), ("changes", "changeCounters", "leases")])
 async def test_numbering_survives_dropped_collections(ctx: Context, names: tuple[str, ...]) -> None:
     async with sequencing(ctx.services):
         ids = await create_clients(ctx, 2)
@@ -211,23 +229,21 @@ async def test_two_sequencers_number_each_change_once_when_the_lease_is_taken(ct
     async with sequencing(ctx.services), sequencing(ctx.services):
         ids = await create_clients(ctx, 3)
         for _ in range(3):
-            await ctx.db["sequencer"].update_one({}, {"$set": {"holder": "another", "expiresAt": now()}})
+            await ctx.db["leases"].update_one({"_id": store.LEASE}, {"$set": {"holder": "another", "expiresAt": now()}})
             ids += await create_clients(ctx, 3)
         await all_numbered(ctx, ids)
 
 
 async def test_holder_without_the_lease_stores_nothing(ctx: Context) -> None:
     ids = await create_clients(ctx, 1)
-    assert await store.acquire_lease(ctx.services, "first")
-    assert not await store.acquire_lease(ctx.services, "second")
-    await store.release_lease(ctx.services, "first")
-    assert await store.acquire_lease(ctx.services, "second")
-    batch = await store.find_pending(ctx.services)
-    with pytest.raises(store.LeaseLost):
-        await store.number(ctx.services, "first", batch, None)
+    assert await leases.acquire(ctx.services, store.LEASE, "first")
+    assert not await leases.acquire(ctx.services, store.LEASE, "second")
+    await leases.release(ctx.services, store.LEASE, "first")
+    assert await leases.acquire(ctx.services, store.LEASE, "second")
+    with pytest.raises(leases.LeaseLost):
+        await store.number(ctx.services, "first")
     assert await numbers(ctx) == []
-    await store.number(ctx.services, "second", batch, None)
-    await store.number(ctx.services, "second", batch, None)
+    assert [await store.number(ctx.services, "second") for _ in range(2)] == [len(ids), 0]
     await all_numbered(ctx, ids)
 
 
@@ -262,10 +278,10 @@ async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPat
     failures = [AutoReconnect("lost"), RuntimeError("unknown"), TimeoutError()]
     number, follow = store.number, store.follow
 
-    async def number_or_fail(*arguments: Any) -> None:
+    async def number_or_fail(*arguments: Any) -> int:
         if failures:
             raise failures.pop()
-        await number(*arguments)
+        return await number(*arguments)
 
     def follow_or_fail(*arguments: Any) -> None:
         if len(failures) == 1:

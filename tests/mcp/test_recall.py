@@ -58,7 +58,7 @@ async def require_events(coach: CoachClient, *expected: str) -> None:
     """Wait until all changes are numbered, and assert which events about messages there are."""
 
     async def are_numbered() -> bool:
-        pending = {"companyId": coach.ctx.company_id, "pending": True}
+        pending = {"companyId": coach.ctx.company_id, "pending": {"$exists": True}}
         return await coach.ctx.db["changes"].count_documents(pending) == 0
 
     await until(are_numbered, "the numbers of the changes")

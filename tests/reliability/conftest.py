@@ -57,6 +57,7 @@ async def replica_set_coach(replica_set: ReplicaSet, settings: Settings) -> Asyn
     """A coach of a service on that replica set."""
     own = settings.model_copy(
         update={"mongodb_uri": replica_set.uri, "database_timeout_seconds": 10, "database_response_seconds": 2}
+        | {"webhooks_allow_http": True, "webhooks_allow_private": True}
     )
     async with runtime.open_services(own) as services:
         await runtime.make_indexes(services)

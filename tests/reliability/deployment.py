@@ -22,6 +22,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import NAME, free_port, initiate, running_member
+from tests.support.drill import database_of, require_whole
 from tests.support.service_process import environment, until
 
 
@@ -60,9 +61,7 @@ class Node:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         variables = environment(
-            MONGODB_URI=str(self.settings.mongodb_uri),
-            MONGODB_DATABASE=self.settings.mongodb_database,
-            SECRET_KEYS=",".join(self.settings.secret_keys),
+            **database_of(self.settings),
             LOG_FORMAT="json",
             **({"PYTHONPATH": str(self.code)} if self.code else {}),
             **self.variables,
@@ -88,6 +87,10 @@ class Node:
                     return response.status == 200
             except aiohttp.ClientConnectionError:
                 return False
+
+    async def require_whole(self) -> None:
+        """Require that the service is whole."""
+        await require_whole(self.url, self.key, **database_of(self.settings))
 
     async def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, wait until the process has ended and return its exit code."""

@@ -22,6 +22,7 @@ from coaching_service import runtime
 from coaching_service.core.database import embedded
 from coaching_service.settings import Settings
 from coaching_service.sockets import bind
+from tests.support.drill import require_whole_service
 from tests.support.service_process import Service, mongods_of, refused, until
 
 
@@ -290,6 +291,7 @@ async def test_restart_on_the_same_folder_preserves_all_data(service: Service) -
     figures = await service.call("GET", f"http://127.0.0.1:{metrics_port}/metrics")
     assert 'http_requests_total{method="GET",route="/coach/customers",status="200"} 1.0' in figures
     await service.call("GET", "/metrics", status=404)
+    await require_whole_service(service)
     async with _slow_caller(service):
         await _ends_cleanly(service, signal.SIGINT)
 
@@ -357,5 +359,6 @@ async def test_killed_service_ends_its_database_and_loses_no_data(service: Servi
     assert acknowledged.items() <= (await service.customers()).items()
     [another] = mongods_of(service.folder)
     assert another != mongod
+    await require_whole_service(service)
     assert await service.end(signal.SIGKILL) == -signal.SIGKILL
     await until(lambda: not mongods_of(service.folder), "the database has ended too")

@@ -32,7 +32,7 @@ Damage = Callable[[Context], Awaitable[object]]
 
 
 async def is_numbered(services: Services) -> bool:
-    return await services.db["changes"].count_documents({"pending": True}) == 0
+    return await services.db["changes"].count_documents({"pending": {"$exists": True}}) == 0
 
 
 async def check(services: Services, *names: str, **options: Any) -> list[CheckResult]:

@@ -17,6 +17,7 @@ from yarl import URL
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.database_proxy import DatabaseProxy, proxy_to
+from tests.support.drill import database_of
 from tests.support.service_process import environment, until
 
 
@@ -77,7 +78,6 @@ async def running(settings: Settings, key: str | None, folder: Path, **variables
 
 
 def _spawned(settings: Settings, uri: str, folder: Path, further: dict[str, str]) -> subprocess.Popen[bytes]:
-    keys = ",".join(settings.secret_keys)
-    variables = environment(MONGODB_URI=uri, MONGODB_DATABASE=settings.mongodb_database, SECRET_KEYS=keys)
+    variables = environment(**database_of(settings) | {"MONGODB_URI": uri})
     command = [sys.executable, "-m", "coaching_service", "serve", "--port", "0", "--data", str(folder)]
     return subprocess.Popen(command, env=variables | further | {"LOG_LEVEL": "critical"}, stdout=subprocess.PIPE)

@@ -91,7 +91,7 @@ def has_numbered_all(folder: Path) -> bool:
     """Whether the running service has numbered all changes, so that the recorded data is at rest."""
     port = (folder / "mongod.port").read_text().strip()
     with MongoClient[Document](f"mongodb://127.0.0.1:{port}/?directConnection=true") as client:
-        return client[DATABASE]["changes"].find_one({"pending": True}) is None
+        return client[DATABASE]["changes"].find_one({"pending": {"$exists": True}}) is None
 
 
 def read_collections(db: Database[Document]) -> Iterator[Collection]:

@@ -166,7 +166,7 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
         "feed": feed,
         "feedCount": len(feed),
         "feedAt": at,
-        "pending": True,
+        "pending": store.NEW_PENDING,
         "undoneBy": None,
         "undoOf": undo.of if undo else None,
     }

@@ -73,7 +73,8 @@ class ChangeContent(TypedDict):
     operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in `parts` documents of the
     collection changeParts, and no patch is stored for what cannot be undone, or after 30 days (`patchUntil`). `seq` and
     `lastSeq` are the numbers of the first and the last event within the company; a change has at least one number.
-    `pending` until it has its number. `undoneBy` and `undoOf` are the changes that undid it and that it undid.
+    `pending` is the logical time of the database at which it was stored, until it has its number.
+    `undoneBy` and `undoOf` are the changes that undid it and that it undid.
     """
 
     actor: Actor | None
@@ -94,7 +95,7 @@ class ChangeContent(TypedDict):
     feed: list[StoredFeedEntry]
     feedCount: int
     feedAt: datetime
-    pending: NotRequired[bool]
+    pending: NotRequired[object]
     seq: NotRequired[int]
     lastSeq: NotRequired[int]
     undoneBy: ObjectId | None

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bson import Timestamp
+
 from coaching_service.core.changes.models import StoredChange, StoredPart
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, PipelineStage
+from coaching_service.core.database.documents import Document, Documents, PipelineStage
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
@@ -18,10 +20,16 @@ _CLIENT_FIELDS = ("customerId", "createdAt", "_id")
 _FEED_FIELDS = ("customerId", "-feedAt", "-_id", "feedCount")
 _COMPANY_FEED_FIELDS = ("-feedAt", "-_id", "customerId", "feed.type")
 
+# The only index with a field that numbering changes. MongoDB stores its logical time in place of NEW_PENDING: what
+# depended on a change, and was stored after its commit, has a later one, whatever the clocks of the processes say.
+NEW_PENDING = Timestamp(0, 0)
+PENDING: Document = {"pending": {"$exists": True}}
+_PENDING = Index(("pending", "companyId"), partial_filter=tuple(PENDING.items()))
+BY_PENDING = _PENDING.name
+
 changes = Documents[StoredChange](
     "changes",
     (
-        # None of the fields that numbering changes, which would cost the keys of all indexes.
         Index(("createdAt", "_id")),
         Index(_CLIENT_FIELDS),
         Index(("credentialId", "createdAt", "_id"), partial_filter=(("via", "assistant"),)),
@@ -33,7 +41,7 @@ changes = Documents[StoredChange](
     ),
     client_field="customerId",
     global_indexes=(
-        Index(("createdAt",)),
+        _PENDING,
         Index(("patchUntil",), partial_filter=(("patchUntil", {"$exists": True}),)),
     ),
     cross_company_reason="the sequencer numbers the changes of all companies, and a job removes old patches",

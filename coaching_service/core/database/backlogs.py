@@ -9,15 +9,17 @@ from coaching_service.core.database.documents import Document
 from coaching_service.core.metrics import NO_BACKLOG, Backlog
 
 
-async def count_backlog(collection: Collection, where: Document, since: str, limit: int, *, hint: str) -> Backlog:
-    """Count the documents that satisfy `where`, at most `limit`, by the time `since` from the first on.
+async def count_backlog(
+    collection: Collection, where: Document, since: str, limit: int, *, hint: str, order: str | None = None
+) -> Backlog:
+    """Count the documents that satisfy `where`, at most `limit`, in `order` [by the time `since`] from the first on.
 
     `hint` is an index by which they are found; it should have the field `since`, so that no document is read.
     """
     waited: Document = {"$divide": [{"$subtract": ["$$NOW", "$since"]}, 1000]}
     stages: list[Document] = [
         {"$match": where},
-        {"$sort": {since: 1}},
+        {"$sort": {order or since: 1}},
         {"$limit": limit},
         {"$group": {"_id": None, "count": {"$sum": 1}, "since": {"$min": f"${since}"}}},
         {"$project": {"_id": 0, "count": 1, "oldestSeconds": {"$max": [0, waited]}}},

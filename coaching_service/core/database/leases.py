@@ -9,12 +9,16 @@ from typing import TypedDict
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from coaching_service.core.database.context import Collection, Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 
 LEASE = timedelta(seconds=10)
+
+
+class LeaseLost(Exception):
+    """Another process does the work now."""
 
 
 class Lease(TypedDict):
@@ -38,32 +42,36 @@ _leases = Documents[Lease](
 
 async def acquire(services: Services, name: str, holder: str) -> bool:
     """Take or renew the lease for a work, for 10 seconds; returns whether `holder` has it now."""
-    return await acquire_in(_leases.across_companies(services), name, holder)
-
-
-async def release(services: Services, name: str, holder: str) -> None:
-    """Let another process take the lease."""
-    await release_in(_leases.across_companies(services), name, holder)
-
-
-async def acquire_in(leases: Collection, name: str, holder: str) -> bool:
-    """Take or renew a lease of a collection; returns whether `holder` has it now."""
     is_free = {"$or": [{"$eq": ["$holder", holder]}, {"$lte": ["$expiresAt", "$$NOW"]}]}  # or it is not stored
-    taken = {each: {"$cond": [is_free, value, f"${each}"]} for each, value in held_by(holder).items()}
+    taken = {each: {"$cond": [is_free, value, f"${each}"]} for each, value in _held_by(holder).items()}
     with suppress(DuplicateKeyError):  # another process is storing it
-        lease = await leases.find_one_and_update(
+        lease = await _leases.across_companies(services).find_one_and_update(
             {"_id": name}, [{"$set": taken}], upsert=True, return_document=ReturnDocument.AFTER
         )
         return bool(lease["holder"] == holder)
     return False
 
 
-async def release_in(leases: Collection, name: str, holder: str) -> None:
-    """Let another process take a lease of a collection."""
-    await leases.update_one({"_id": name, "holder": holder}, [{"$set": {"expiresAt": "$$NOW"}}])
+async def renew(tx: Context, name: str, holder: str) -> None:
+    """Renew a lease in the caller's transaction. Raises LeaseLost if `holder` does not have it."""
+    where, change = {"_id": name, "holder": holder}, [{"$set": _held_by(holder)}]
+    if not (await tx.collection(_leases.name).update_one(where, change, session=tx.session)).matched_count:
+        raise LeaseLost
 
 
-def held_by(holder: str) -> Document:
+async def release(services: Services, name: str, holder: str) -> None:
+    """Let another process take the lease."""
+    where = {"_id": name, "holder": holder}
+    await _leases.across_companies(services).update_one(where, [{"$set": {"expiresAt": "$$NOW"}}])
+
+
+async def is_held(services: Services, name: str) -> bool:
+    """Return whether a process has the lease: it works, or was killed less than ten seconds ago."""
+    held = {"_id": name, "$expr": {"$gt": ["$expiresAt", "$$NOW"]}}
+    return await _leases.across_companies(services).find_one(held, {"_id": 1}) is not None
+
+
+def _held_by(holder: str) -> Document:
     """Return the fields of a lease that `holder` takes now, as expressions."""
     expiry = {"$add": ["$$NOW", round(LEASE.total_seconds() * 1000)]}
     return {"holder": {"$literal": holder}, "expiresAt": expiry}

@@ -40,10 +40,6 @@ def delivering(services: Services, *, start: asyncio.Event | None = None) -> Abs
     return running_in_background(Dispatcher(services).run, start=start)
 
 
-class _LeaseLost(Exception):
-    """Another process sends the deliveries now."""
-
-
 class Dispatcher:
     """Sends the deliveries of all companies while it holds the lease."""
 
@@ -62,7 +58,7 @@ class Dispatcher:
                 try:
                     if await leases.acquire(self._services, _LEASE_NAME, self._holder):
                         await self._deliver()
-                except* _LeaseLost:
+                except* leases.LeaseLost:
                     log.info("another process sends webhooks")
                 except* Exception as errors:  # noqa: BLE001 - the dispatcher has to survive the loss of the database
                     self._report_failure(errors.exceptions[0])
@@ -89,7 +85,7 @@ class Dispatcher:
                 await asyncio.sleep(_LIST_SECONDS)
 
     async def _renew_lease(self) -> None:
-        """Renew the lease; raises _LeaseLost, or Unavailable before it expires, which cancels all attempts."""
+        """Renew the lease; raises LeaseLost, or Unavailable before it expires, which cancels all attempts."""
         while True:
             await asyncio.sleep(_RENEW_SECONDS)
             try:
@@ -98,7 +94,7 @@ class Dispatcher:
             except TimeoutError:
                 raise unreachable() from None
             if not is_holder:
-                raise _LeaseLost
+                raise leases.LeaseLost
 
     async def _follow_webhooks(self, tasks: asyncio.TaskGroup) -> None:
         """Begin with webhooks that have become active, end with inactive ones, and notify the others.

@@ -13,6 +13,7 @@ import pytest
 from coaching_service.core.database.backup.encryption import new_identity
 from coaching_service.core.database.backup.stores import open_store
 from tests.reliability.proofs.test_restore_drill import files_of, run, sign_in
+from tests.support.drill import require_whole_service
 from tests.support.s3_server import running_s3_server
 from tests.support.service_process import Service, until
 
@@ -84,7 +85,7 @@ async def test_lost_machine_is_restored_from_the_bucket_without_erased_clients(
     await service.call("GET", f"/coach/customers/{erased}", status=404)
     assert await files_of(service) == hashes
     assert company not in (await run("admin", "companies", "list", data=other))[0]
-    await run("doctor", data=other)
+    await require_whole_service(service)
 
     # The same list is applied to a folder of its own, which has none.
     await service.end()

@@ -22,11 +22,14 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
+from coaching_service.core.changes.numbering import store
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.leases import LEASE
+from coaching_service.settings import Settings
 from tests.reliability.deployment import Deployment, Node, deployed
 from tests.reliability.replica_set import ReplicaSet
 from tests.support.client import CoachClient
+from tests.support.drill import database_of, require_whole
 from tests.support.service_process import until
 
 WRITES = int(os.environ.get("CHANGE_LOG_WRITES", "240"))
@@ -151,6 +154,7 @@ async def test_consumer_sees_every_write_once_while_service_and_database_are_kil
                 await asyncio.to_thread(deployed_here.kill_database)
                 await until(node.is_ready, "the service is ready again")
     log.check()
+    await node.require_whole()
     assert_single_structured_lines(node)
 
 
@@ -158,14 +162,13 @@ async def test_another_process_takes_over_within_the_lease(deployment: tuple[Dep
     deployed_here, services = deployment
     first, second = deployed_here.add_node(), deployed_here.add_node()
     await first.start()
-    await until(lambda: services.db["sequencer"].find_one({"position": {"$ne": None}}), "the first one numbers")
-    [holder] = await services.db["sequencer"].distinct("holder")
+    holder = await until(lambda: holder_of(services), "the first one numbers")
     await second.start()
     log = Log()
     async with second.session(WRITERS) as http, first.session(2) as other, asyncio.TaskGroup() as tasks:
         clients = await create_clients(http)
         await write_notes(other, clients, WRITERS, 4, log)
-        assert await services.db["sequencer"].distinct("holder") == [holder]
+        assert await holder_of(services) == holder
         writers = 4
         for writer in range(writers):
             tasks.create_task(write_notes(http, clients, writer, 10, log))
@@ -175,9 +178,16 @@ async def test_another_process_takes_over_within_the_lease(deployment: tuple[Dep
         killed = time.monotonic()
     assert time.monotonic() - killed < LEASE.total_seconds() + BUSY_MACHINE_SECONDS
     log.check()
-    assert await services.db["sequencer"].distinct("holder") != [holder]
+    assert await holder_of(services) != holder
     [company_id] = await services.db["changes"].distinct("companyId")
     await check_stored_numbers(services, company_id)
+    await second.require_whole()
+
+
+async def holder_of(services: Services) -> str | None:
+    """Which process numbers the changes."""
+    lease = await services.db["leases"].find_one({"_id": store.LEASE})
+    return lease["holder"] if lease else None
 
 
 def _has_acknowledged(log: Log, count: int) -> bool:
@@ -188,7 +198,9 @@ async def check_stored_numbers(services: Services, company_id: Any) -> None:
     """The numbers of a company follow one another without gaps, and its batches name all changes in this order."""
 
     async def all_have_numbers() -> bool:  # also the changes that renewals of figures have made
-        return await services.db["changes"].count_documents({"companyId": company_id, "pending": True}) == 0
+        return (
+            await services.db["changes"].count_documents({"companyId": company_id, "pending": {"$exists": True}}) == 0
+        )
 
     await until(all_have_numbers, "all changes have numbers")
     last = 0
@@ -211,9 +223,9 @@ async def check_stored_numbers(services: Services, company_id: Any) -> None:
 
 @pytest.mark.parametrize("failure", ["stepped down", "frozen"])
 async def test_numbering_continues_on_another_primary(
-    coach: CoachClient, replica_set: ReplicaSet, failure: str
+    replica_set_coach: CoachClient, replica_set: ReplicaSet, settings: Settings, failure: str
 ) -> None:
-    services, log = coach.ctx.services, Log()
+    coach, services, log = replica_set_coach, replica_set_coach.ctx.services, Log()
     headers = {"X-API-Key": str(coach.key)}
     base_url = coach.address("/").rstrip("/")
     timeout = aiohttp.ClientTimeout(total=20)
@@ -235,6 +247,7 @@ async def test_numbering_continues_on_another_primary(
             replica_set.thaw()
     log.check()
     await check_stored_numbers(services, coach.ctx.company_id)
+    await require_whole(base_url, str(coach.key), **database_of(settings) | {"MONGODB_URI": replica_set.uri})
 
 
 def step_down(port: int) -> None:

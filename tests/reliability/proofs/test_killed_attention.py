@@ -13,6 +13,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.notes import service as notes
 from tests.reliability.deployment import deployed
 from tests.support.database_proxy import Moment
+from tests.support.drill import database_of, require_whole
 from tests.support.figures import renew_figures
 from tests.support.other_process import OtherProcess, running
 from tests.support.service_process import until
@@ -76,8 +77,9 @@ async def test_killed_renewal_raises_each_reason_once(tmp_path: Path) -> None:
             await services.db["jobs"].update_many({}, {"$set": {"lease": None, "runAfter": now()}})
         [note] = await notes.list_notes(ctx, client)
         await notes.update(ctx, client, note["_id"], {"isHealth": False})
-        async with running(deployment.settings, deployment.key, tmp_path / "clearing"):
+        async with running(deployment.settings, deployment.key, tmp_path / "clearing") as clearing:
             await until(lambda: has_cleared(services, client), "it is cleared", 60)
+            await require_whole(clearing.base_url, deployment.key, **database_of(deployment.settings))
         await renew_figures(ctx)
         assert await events_of(services, client) == [*RAISED, ("attention.cleared", "health_note")]
 

@@ -18,6 +18,7 @@ from coaching_service.settings import Settings
 from tests.reliability.replica_set import ReplicaSet
 from tests.reliability.test_database_faults import recovers
 from tests.support.client import CoachClient, Reply
+from tests.support.drill import database_of, require_whole
 from tests.support.service_process import until
 
 
@@ -49,6 +50,8 @@ async def test_acknowledged_writes_are_read_by_any_process_and_survive_the_prima
     finally:
         replica_set.thaw()
     await recovers(coach)
+    database = database_of(settings) | {"MONGODB_URI": replica_set.uri}
+    await require_whole(coach.address("/").rstrip("/"), str(coach.key), **database)
 
 
 async def test_what_may_still_be_lost_is_neither_reported_as_done_nor_read(

@@ -8,12 +8,14 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from tests.support.service_process import Service, environment
+from tests.support.drill import require_whole_service
+from tests.support.service_process import Service, environment, until
 
 
 async def run(*arguments: str, data: Path | None, codes: tuple[int, ...] = (0,)) -> tuple[str, str]:
@@ -108,4 +110,35 @@ async def test_backup_of_a_running_service_is_restored_into_another_folder(servi
     assert present == sorted(present, reverse=True), "all that was written until one moment"
     assert documents["customers"] >= len(restored)
     assert await files_of(service) == hashes
-    await run("doctor", data=other)
+    await require_whole_service(service)
+
+
+async def test_changes_are_numbered_after_a_restore_of_a_service_that_was_idle(
+    service: Service, tmp_path: Path
+) -> None:
+    """Nothing that the service has stored about its place in a database is of use in another one."""
+    await service.start()
+    began = time.monotonic()
+    await until(lambda: time.monotonic() > began + 5, "the service has been idle")
+    other = tmp_path / "restored"
+    await run("backup", str(tmp_path / "backup"), data=service.folder)
+    other.mkdir(mode=0o700)
+    shutil.copy(service.folder / "secret.key", other)
+    await run("restore", str(tmp_path / "backup"), data=other)
+    await service.end()
+    await service.hang_up()
+    service.folder = other
+    await service.start()
+    client = await service.create("After the restore")
+
+    async def is_read() -> bool:
+        page = await service.call("GET", f"/coach/events?types=customer.created&customerId={client}")
+        return bool(page["docs"])
+
+    await until(is_read, "the event is read", 15)
+    await until(lambda: _has_numbered_all(service), "nothing is pending", 15)
+    await require_whole_service(service)
+
+
+async def _has_numbered_all(service: Service) -> bool:
+    return "change_log_pending 0.0" in await service.call("GET", "/metrics")

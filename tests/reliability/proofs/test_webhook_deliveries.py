@@ -16,7 +16,7 @@ from tests.support.service_process import until
 from tests.support.webhooks import Receiver, receiving
 
 WRITERS, EACH = 4, 30
-SETTINGS = {"WEBHOOKS_ALLOW_HTTP": "true", "WEBHOOKS_ALLOW_PRIVATE": "true", "WEBHOOK_RETRY_SECONDS": "0.1,0.5,1,2"}
+SETTINGS = {"WEBHOOK_RETRY_SECONDS": "0.1,0.5,1,2"}
 
 
 @pytest.fixture
@@ -58,6 +58,7 @@ async def test_every_event_arrives_while_processes_and_database_are_killed(
     events = {message.id: message.verify(webhook["secret"])["id"] for message in receiver.messages}
     assert len(events) == len(set(events.values())) == count, "a repeated message has the same id"
     await until(lambda: count_others(services, "succeeded", 0), "every delivery has succeeded")
+    await second.require_whole()
 
 
 async def test_one_of_several_processes_sends(deployment: tuple[Deployment, Services], receiver: Receiver) -> None:

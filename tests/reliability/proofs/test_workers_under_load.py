@@ -10,6 +10,7 @@ from itertools import count
 import aiohttp
 
 from tests.reliability.test_workers import SEVERAL, figure, is_running, lines, run_all
+from tests.support.drill import require_whole_service
 from tests.support.service_process import Service, mongods_of, until
 
 
@@ -87,6 +88,7 @@ async def test_workers_are_replaced_under_load_and_after_a_crash(service: Servic
     await until(lambda: run_all(service), "both workers run again")
     assert (await created(service), await figure(service, "worker_failures_total")) == (before, 1)
 
+    await require_whole_service(service)
     workers = {line["pid"] for line in lines(service, "a worker is ready")}
     assert await service.end() == 0
     assert not any(is_running(pid) for pid in workers)

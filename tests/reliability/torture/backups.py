@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from coaching_service.settings import Settings
+from tests.support.drill import database_of
 from tests.support.service_process import environment
 
 PAUSE_SECONDS = 2.0
@@ -79,11 +80,7 @@ class Backups:
 
     async def _command(self, *arguments: str, database: str | None = None) -> tuple[int, str]:
         """Run a command of the service; return its exit code and its output."""
-        variables = environment(
-            MONGODB_URI=str(self.settings.mongodb_uri),
-            MONGODB_DATABASE=database or self.settings.mongodb_database,
-            SECRET_KEYS=",".join(self.settings.secret_keys),
-        )
+        variables = environment(**database_of(self.settings) | ({"MONGODB_DATABASE": database} if database else {}))
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "coaching_service", *arguments),
             env=variables,

@@ -57,7 +57,7 @@ class Verification:
 
         async def have_ended() -> bool:
             kinds = {"kind": {"$in": [ERASE_CUSTOMER, IMPORT]}}
-            pending = await database["changes"].count_documents({"pending": True})
+            pending = await database["changes"].count_documents({"pending": {"$exists": True}})
             return pending == await database["jobs"].count_documents(kinds) == 0
 
         await until(have_ended, "erasures and imports have ended", JOB_SECONDS)

@@ -333,7 +333,7 @@ function entryOf(apiKey: Record_, customerId: Types.ObjectId, operation: string,
     feed: [],
     feedCount: 0,
     feedAt: at,
-    pending: true,
+    pending: new mongoose.mongo.Timestamp({ t: 0, i: 0 }),
     undoneBy: null,
     undoOf: null,
   };

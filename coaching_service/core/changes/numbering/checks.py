@@ -10,6 +10,7 @@ from functools import partial
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.numbering.batches import RETENTION, batches, counters
 from coaching_service.core.changes.numbering.models import NumberBatch, NumberedChange, NumberedId
+from coaching_service.core.changes.store import BY_PENDING, PENDING
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import Document, now
@@ -197,8 +198,8 @@ async def _read_head(services: Services, company_id: ObjectId) -> tuple[int, int
 async def find_long_pending(services: Services, seconds: float, limit: int) -> list[ObjectId]:
     """Return changes that have had no number for longer than `seconds`, by the clock of the database."""
     age = {"$subtract": ["$$NOW", "$createdAt"]}
-    where = {**store.PENDING, "$expr": {"$gt": [age, round(seconds * 1000)]}}
-    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=store.BY_TIME)
+    where = {**PENDING, "$expr": {"$gt": [age, round(seconds * 1000)]}}
+    cursor = _changes(services).find(where, {"_id": 1}, limit=limit, hint=BY_PENDING)
     return [change["_id"] async for change in cursor]
 
 

@@ -2,28 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
-from coaching_service.core.database.leases import Lease
 from coaching_service.core.ids import ObjectId
-
-# A place in a change stream: MongoDB's resume token.
-Position = Mapping[str, Any]
-# Where a change stream begins, as the driver takes it: `resume_after` or `start_at_operation_time`.
-Start = Mapping[str, Any]
-
-
-class SequencerState(Lease):
-    """Which process numbers the changes, its position in the change stream, and the latest time numbered.
-
-    `createdUntil` is the latest `createdAt` of the changes with a number. Those before it have one too, but for the
-    duration of a transaction; absent: not known.
-    """
-
-    position: NotRequired[Position | None]
-    createdUntil: NotRequired[datetime]
 
 
 class ChangeCounter(TypedDict):
@@ -35,11 +17,10 @@ class ChangeCounter(TypedDict):
 
 
 class NewChange(TypedDict):
-    """What the sequencer needs of a change. Fields that may be missing are missing only in a damaged one."""
+    """What the sequencer needs of a change. `eventCount` is missing only in a damaged one."""
 
     _id: ObjectId
     companyId: ObjectId
-    createdAt: NotRequired[datetime]
     eventCount: NotRequired[int]
 
 

@@ -1,15 +1,17 @@
 """The background tasks that number changes, and notify the requests that wait for the next ones, in every process.
 
-One process at a time, the holder of a lease, follows the change stream of the collection. It numbers a batch of
-changes, stores its position in the stream and renews the lease in one transaction, so that a process that is killed,
-or that has lost its lease without noticing, leaves nothing missing and numbers nothing twice.
+One process at a time, the holder of a lease, reads the changes without a number by their index. It numbers a batch of
+them and renews the lease in one transaction, so that a process that is killed, or that has lost its lease without
+noticing, leaves nothing missing and numbers nothing twice. What wakes it, a stream or a timer, has no position.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import AbstractAsyncContextManager, suppress
+import threading
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -19,8 +21,7 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.numbering.batches import counters
-from coaching_service.core.changes.numbering.models import NewChange, Start
-from coaching_service.core.changes.numbering.reading import ChangeReader
+from coaching_service.core.database import leases
 from coaching_service.core.database.connection import allow_seconds, as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.metrics import Backlog
@@ -29,6 +30,9 @@ _RENEW_SECONDS = 3.0
 _INTERVAL_SECONDS = 0.05
 _LONG_INTERVAL_SECONDS = 0.2
 _FEW = 4
+# After a change the stream is not read for a moment, so that the next round trip returns all changes of that time.
+_PAUSE_SECONDS = 0.04
+_READING_SECONDS = 0.005
 _RETRY_SECONDS = 1.0
 _RELEASE_SECONDS = 1.0
 
@@ -43,7 +47,7 @@ def sequencing(services: Services, *, start: asyncio.Event | None = None) -> Abs
 
 async def is_running(services: Services) -> bool:
     """Return whether a process of the service numbers changes, or was killed less than ten seconds ago."""
-    return await store.is_leased(services)
+    return await leases.is_held(services, store.LEASE)
 
 
 async def count_pending(services: Services, limit: int) -> Backlog:
@@ -65,12 +69,14 @@ class Sequencer:
         try:
             while True:
                 try:
-                    if await self._completed(store.acquire_lease(self._services, self._holder)):
-                        await self._follow()
-                except store.LeaseLost:
+                    if await self._completed(leases.acquire(self._services, store.LEASE, self._holder)):
+                        await self._number()
+                except leases.LeaseLost:
                     log.info("another process numbers the changes")
                 except Exception as error:  # noqa: BLE001 - the sequencer has to survive the loss of the database
-                    await self._handle(error)
+                    if not self._is_failing:
+                        self._is_failing = True
+                        _log_failure(error)
                 await asyncio.sleep(_RETRY_SECONDS)
         finally:
             with suppress(Exception):
@@ -86,71 +92,63 @@ class Sequencer:
         """Release the lease, once nothing takes or renews it any more."""
         if self._operation is not None:
             await asyncio.wait([self._operation])
-        await store.release_lease(self._services, self._holder)
+        await leases.release(self._services, store.LEASE, self._holder)
 
-    async def _handle(self, error: Exception) -> None:
-        """Report a failure, only the first until changes are numbered again."""
-        if isinstance(error, store.StreamEnded):
-            log.warning("the collection of changes has been dropped or renamed")
-            with suppress(Exception):  # then the same happens again
-                await store.forget_position(self._services, self._holder)
-        elif not self._is_failing:
-            self._is_failing = True
-            _log_failure(error)
-
-    def _report_success(self) -> None:
-        if self._is_failing:
-            self._is_failing = False
-            log.info("changes are numbered again")
-
-    async def _follow(self) -> None:
-        """Number changes as they are committed, until the lease is lost or the database fails."""
-        position = await store.read_position(self._services)
-        if position is not None and not await store.can_resume(self._services, position):
-            log.warning("the database no longer has all changes since the last one numbered; searching for the others")
-            position = None
-        if position is not None:
-            await self._number_from({"resume_after": position})
-            return
-        now = await store.current_time(self._services)
-        while pending := await self._find_pending():
-            for first in range(0, len(pending), store.BATCH):
-                batch = pending[first : first + store.BATCH]
-                await self._completed(store.number(self._services, self._holder, batch, None))
-        await store.finish_search(self._services, self._holder, now)
-        await self._number_from(now)
-
-    async def _find_pending(self) -> list[NewChange]:
-        """Search for changes without a number; the lease is renewed meanwhile."""
-        search = asyncio.create_task(store.find_pending(self._services))
-        try:
-            while not (await asyncio.wait([search], timeout=_RENEW_SECONDS))[0]:
-                await self._completed(store.number(self._services, self._holder, [], None))
-            return await search
-        finally:
-            search.cancel()
-
-    async def _number_from(self, start: Start) -> None:
-        """Number the changes that a stream returns, as many at a time as there are.
+    async def _number(self) -> None:
+        """Number what is pending whenever a stream or the timer wakes it, until the lease or the database is lost.
 
         After a batch the next one waits, longer while changes are frequent: one transaction then serves many of them.
         """
         clock = asyncio.get_running_loop().time
-        renewed = clock()
-        async with ChangeReader(self._services, start) as reader:
+        async with _waking(self._services) as is_woken:
             while True:
-                received = await reader.take()
-                batch = [change for change, _ in received if change is not None]
-                if not batch and clock() - renewed <= _RENEW_SECONDS:
-                    continue
+                is_woken.clear()
                 began = clock()
-                _, position = received[-1]
-                await self._completed(store.number(self._services, self._holder, batch, position))
-                self._report_success()
-                renewed = clock()
-                if batch:
-                    interval = _INTERVAL_SECONDS if len(batch) <= _FEW else _LONG_INTERVAL_SECONDS
-                    await asyncio.sleep(interval - (renewed - began))
+                count = await self._completed(store.number(self._services, self._holder))
+                if self._is_failing:
+                    self._is_failing = False
+                    log.info("changes are numbered again")
+                if count == store.BATCH:
+                    continue
+                if count:
+                    interval = _INTERVAL_SECONDS if count <= _FEW else _LONG_INTERVAL_SECONDS
+                    await asyncio.sleep(interval - (clock() - began))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_RENEW_SECONDS):
+                        await is_woken.wait()
+
+
+@asynccontextmanager
+async def _waking(services: Services) -> AsyncIterator[asyncio.Event]:
+    """Set the event whenever there may be new changes to number, while the context is open.
+
+    They are followed on a thread, a daemon: the process does not wait for the database when it ends.
+    """
+    is_woken, is_ended, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+    rested = 0.0
+
+    def wake() -> None:
+        """Wake up, and pause if changes have been read for some milliseconds: the next round trip returns many."""
+        nonlocal rested
+        if not is_woken.is_set():
+            with suppress(RuntimeError):  # the event loop has ended
+                loop.call_soon_threadsafe(is_woken.set)
+        if time.monotonic() - rested > _READING_SECONDS:
+            time.sleep(_PAUSE_SECONDS)
+            rested = time.monotonic()
+
+    def follow() -> None:
+        while not is_ended.is_set():
+            with suppress(Exception):  # whatever ends the stream, the changes are found by their index meanwhile
+                store.follow(services, wake, is_ended.is_set)
+            is_ended.wait(_RETRY_SECONDS)
+            wake()
+
+    threading.Thread(target=follow, name="changes", daemon=True).start()
+    try:
+        yield is_woken
+    finally:
+        is_ended.set()
 
 
 def _log_failure(error: Exception) -> None:

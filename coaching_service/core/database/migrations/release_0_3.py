@@ -73,3 +73,10 @@ async def jobs_of_clients(db: Database, _: Vault) -> None:
 async def clients_may_move(db: Database, _: Vault) -> None:
     """Companies have `clientsMayMove` and `clientsMayAdd`: whether clients may move workouts, and add workouts."""
     await set_missing(db, "companies", {"clientsMayMove": True, "clientsMayAdd": True})
+
+
+@release.step(23)
+async def pending_changes(db: Database, _: Vault) -> None:
+    """Changes without a number have an index; no position in their stream is stored, and no time of the latest one."""
+    await drop_indexes(db, "changes", "createdAt")
+    await db.drop_collection("sequencer")
