@@ -85,14 +85,14 @@ async def test_first_and_last_value_are_those_by_date(coach: CoachClient) -> Non
         assert (entry["metricsSetId"], entry["metricId"]) == (body["_id"], body["metrics"][0]["_id"])
         assert (entry["date"], entry["value"]) == (date, value)
         assert await first_and_last(coach, ana) == both
-    second = (await record(coach, ana, body, -1.5, SUNDAY)).ok(201)
-    assert second["value"] == -1.5
+    second = (await record(coach, ana, body, 1.5, SUNDAY)).ok(201)
+    assert second["value"] == 1.5
 
-    assert await first_and_last(coach, ana) == (73, -1.5)
+    assert await first_and_last(coach, ana) == (73, 1.5)
     assert await history(coach, ana, body) == [
         {"date": MONDAY, "value": 73},
         {"date": TUESDAY, "value": 72},
-        {"date": SUNDAY, "value": -1.5},
+        {"date": SUNDAY, "value": 1.5},
     ]
     assert (await first_and_last(coach, ana, 1), await history(coach, ana, body, body["metrics"][1])) == (
         (None, None),

@@ -58,6 +58,33 @@ async def test_values_of_the_future_are_refused(coach: CoachClient) -> None:
     assert (await history(coach, ana, body))[-1] == {"date": today, "value": 80}
 
 
+async def test_values_that_the_unit_does_not_allow_are_refused(coach: CoachClient) -> None:
+    """By the entry, many values and the log of an item; a difference of scores may be negative."""
+    ana = await coach.create_customer()
+    own = await coach.as_client(ana)
+    for short in ("kg", "cm"):
+        unit = await metric_set(coach, "Body", short=short)
+        (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": unit["_id"]})).ok(201)
+        value = {"metricId": unit["metrics"][0]["_id"], "value": -64}
+        dated = {**value, "date": MONDAY}
+        entries = f"metrics-sets/{unit['_id']}/entries"
+        for refused in (
+            (await coach.post(client_path(ana, entries), dated)).refused(400, "value"),
+            (await own.post(f"/customer/{entries}", dated)).refused(400, "value"),
+        ):
+            assert refused["errors"][0]["code"] == "OUT_OF_RANGE"
+        many = {"values": [{**dated, "value": 64}, {**dated, "date": TUESDAY}]}
+        (await coach.post(client_path(ana, "metric-values"), many)).refused(400, "values.1.value")
+        block = await block_with(coach, ana, metrics_of(unit))
+        (await log(coach, block, block["items"][0], isCompleted=True, values=[value])).refused(400, "values")
+        assert await history(coach, ana, unit) == []
+        (await coach.post(client_path(ana, entries), {**dated, "value": 0})).ok(201)
+    score = await metric_set(coach, "Change", short="score")
+    (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": score["_id"]})).ok(201)
+    below = {"metricId": score["metrics"][0]["_id"], "date": MONDAY, "value": -2}
+    (await coach.post(client_path(ana, "metrics-sets", score["_id"], "entries"), below)).ok(201)
+
+
 async def test_value_is_deleted_and_the_deletion_undone(coach: CoachClient, other_company: CoachClient) -> None:
     """Contract 7: DELETE .../history/{date} 204; the latest value and the feed follow."""
     ana, body = await assigned(coach)

@@ -1,4 +1,7 @@
-"""Which values of a client's metrics are plausible: none of the future, and none far from the last without asking."""
+"""Which values of a client's metrics are plausible.
+
+None of the future, none below zero in units that begin there, and none far from the last without asking.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.errors import InvalidFields
+from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.metric_sets.models import Metric
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import store
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 
 FAR_FACTOR: Final = 5
+# The units that know values below zero: temperatures, balances and differences.
+_SIGNED: Final = frozenset({"%", "count", "score", "kcal", "°C"})
 
 
 async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterable[tuple[str, str]]) -> None:
@@ -26,6 +32,12 @@ async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterabl
     if future:
         message = "must not be after today"
         raise InvalidFields([{"field": field, "code": "IN_THE_FUTURE", "message": message} for field in future])
+
+
+def require_possible(metric: Metric, value: float, field: str) -> None:
+    """Raise InvalidFields, naming `field`, for a value that the unit of a metric does not allow."""
+    if value < 0 and (unit := metric["metricUnit"]["shortName"]) not in _SIGNED:
+        raise invalid_field(field, f"must not be negative: {metric['name']} is measured in {unit}", code="OUT_OF_RANGE")
 
 
 async def find_far_values(

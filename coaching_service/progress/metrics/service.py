@@ -154,9 +154,10 @@ async def record(
 ) -> MetricEntry:
     """Record the value of a metric on a date (`YYYY-MM-DD`, the client's), replacing an existing one.
 
-    Raises InvalidFields for a date after the client's today, LegacyFailure if the set does not exist or is deleted,
-    NotFound if the metric is not in it, Conflict if the set is not assigned or the metric is archived, and what
-    `list_assigned` raises. For a client a set that does not exist, or was never assigned, is NotFound.
+    Raises InvalidFields for a date after the client's today, and for a value that the unit does not allow,
+    LegacyFailure if the set does not exist or is deleted, NotFound if the metric is not in it, Conflict if the set is
+    not assigned or the metric is archived, and what `list_assigned` raises. For a client a set that does not exist, or
+    was never assigned, is NotFound.
     """
     await plausibility.require_past_dates(ctx, customer_id, [("date", date)])
     await _require_known_to_client(ctx, customer_id, set_id)
@@ -164,6 +165,7 @@ async def record(
     if not await _is_assigned(ctx, customer_id, set_id):
         raise _not_assigned(ctx)
     metric = _find_active(metric_set, metric_id)
+    plausibility.require_possible(metric, value, "value")
     if not ctx.caller.is_coach:
         await activity_dates.record_activity(ctx, customer_id)
     new = _new_entries(customer_id, set_id, date, [{"metricId": metric_id, "value": value}])
@@ -207,6 +209,7 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
             metrics.append(_find_active(metric_set, value["metricId"]))
         except Conflict as error:
             raise Conflict(f"{path}: {error.message}", code=error.code) from None
+        plausibility.require_possible(metrics[-1], value["value"], f"values.{index}.value")
         new_entries.append({**value, "customerId": customer_id, "metricsSetId": metric_set["_id"], "witemId": None})
     return await _record(ctx, new_entries, metrics)
 
@@ -266,7 +269,7 @@ async def record_logged_values(
         elif assignment["unassignedAt"] is not None:
             raise _not_assigned(ctx)
         for logged in new:
-            _find_active(metric_set, logged["metricId"])
+            plausibility.require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
         await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
     return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
