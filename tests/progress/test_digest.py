@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import time_machine
+
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notifications.models import Message, Notification
@@ -49,6 +51,21 @@ async def test_digest_is_due_on_the_next_weekday(coach: CoachClient) -> None:
     number = len(await digests_of(coach))  # also of tomorrow, if the new hour is still to come today
     await renew(coach)
     assert len(await digests_of(coach)) == number, "it is planned once"
+
+
+async def test_digest_leaves_out_weekends_whatever_day_it_is(coach: CoachClient) -> None:
+    """At 7 in UTC; 2026-11-23 is a Monday."""
+    november = {
+        6: [23, 24, 25, 26, 27, 30, 30],
+        8: [24, 25, 26, 27, 30, 30, 30],
+    }
+    for hour, expected in november.items():
+        for number, day in enumerate(expected):
+            with time_machine.travel(datetime(2026, 11, 23 + number, hour, tzinfo=UTC), tick=False):
+                await digest.plan(coach.ctx)
+                [*_, newest] = await digests_of(coach, **{"recipient._id": coach.ctx.caller.id})
+            assert newest["dueAt"] == datetime(2026, 11, day, 7)  # noqa: DTZ001 - stored times are UTC
+            await coach.ctx.db["notifications"].delete_many({"companyId": coach.ctx.company_id})
 
 
 async def test_digest_is_sent_once_and_only_if_somebody_needs_attention(coach: CoachClient) -> None:
