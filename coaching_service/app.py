@@ -24,7 +24,7 @@ from coaching_service.core.http.operator_endpoints import OperatorEndpoints, cor
 from coaching_service.core.http.request_limits import Authenticate, RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.http.security_headers import adding_security_headers
-from coaching_service.core.jobs import worker
+from coaching_service.core.jobs import alone, worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
 from coaching_service.library.exercises import use_counts
@@ -54,6 +54,7 @@ READINGS = (
     derived_figures.read_metrics,
     check_in_scheduling.read_metrics,
     notifications.read_metrics,
+    alone.read_metrics,
 )
 
 

@@ -7,7 +7,7 @@ from coaching_service.core.changes.numbering import checks as numbering_checks
 from coaching_service.core.database import file_totals, indexes, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.jobs import mail
+from coaching_service.core.jobs import alone, mail
 from coaching_service.core.jobs.inspection import job_checks
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
@@ -362,6 +362,7 @@ CHECKS: tuple[Check, ...] = (
     *conversation_checks.CHECKS,
     *numbering_checks.CHECKS,
     *job_checks(STEPS),
+    *alone.CHECKS,
     *company_import_checks.CHECKS,
     *secret_checks.CHECKS,
     *push_keys.CHECKS,

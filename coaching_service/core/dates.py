@@ -7,8 +7,7 @@ from zoneinfo import ZoneInfo, available_timezones
 
 TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrules"})  # these are not time zones
 YEARS = range(1900, 2200)  # of all dates and times that are stored
-# Days that begin and end in every time zone, unlike the first and the last `date`.
-FIRST_EVERYWHERE, LAST_EVERYWHERE = date(2, 1, 1), date(9998, 12, 31)
+FIRST_DATE, LAST_DATE = date(YEARS[0], 1, 1), date(YEARS[-1], 12, 31)
 _MINUTES_OF_DAY = 1440
 
 
@@ -25,15 +24,15 @@ def local_date(moment: datetime, timezone: str) -> date:
 def midnight(day: date, timezone: str) -> datetime:
     """Return the time at which `day` begins in `timezone`: UTC without a time zone, as it is stored.
 
-    A day of the year 1 or 9999 is as the next to it of another year: only damaged documents have one.
+    A day beyond YEARS, which only damaged documents have, is as the first or the last of these.
     """
-    day = min(max(day, FIRST_EVERYWHERE), LAST_EVERYWHERE)
+    day = min(max(day, FIRST_DATE), LAST_DATE)
     return datetime.combine(day, time.min, zone_of(timezone)).astimezone(UTC).replace(tzinfo=None)
 
 
 def next_midnight(day: date, timezone: str) -> datetime:
     """Return the time at which the day after `day` begins in `timezone`: UTC without a time zone, as it is stored."""
-    return midnight(min(day, LAST_EVERYWHERE) + timedelta(days=1), timezone)
+    return midnight(min(day, LAST_DATE) + timedelta(days=1), timezone)
 
 
 def at_local_time(day: date, clock: str, timezone: str) -> datetime:
@@ -43,7 +42,7 @@ def at_local_time(day: date, clock: str, timezone: str) -> datetime:
     minute that does.
     """
     zone = zone_of(timezone)
-    local = datetime.combine(min(max(day, FIRST_EVERYWHERE), LAST_EVERYWHERE), time.fromisoformat(clock))
+    local = datetime.combine(min(max(day, FIRST_DATE), LAST_DATE), time.fromisoformat(clock))
     for _ in range(_MINUTES_OF_DAY + 1):  # no clock is changed by more
         moment = local.replace(tzinfo=zone).astimezone(UTC)
         if moment.astimezone(zone).replace(tzinfo=None) == local:

@@ -186,6 +186,9 @@ class Metrics:
         self.oldest_notification_seconds = self._gauge(
             "notifications_oldest_due_seconds", "Time since the first of them has been due."
         )
+        self.work_failing = self._gauge(
+            "work_failing", "Clients, coaches and records of all companies whose work in the background fails.", "kind"
+        )
         self.webhook_attempts = self._counter(
             "webhook_attempts_total", "Attempts of this process to deliver an event to a webhook.", "outcome"
         )

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypedDict
 import orjson
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.dates import FIRST_EVERYWHERE, LAST_EVERYWHERE
+from coaching_service.core.dates import FIRST_DATE, LAST_DATE
 from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, ListOf, SearchedDate, in_range
 from coaching_service.core.validation_messages import DEFAULT_CODE, Message, invalid
 
@@ -95,14 +95,14 @@ class SearchedRange(DateRange):
     endDate = SearchedDate(required=True)
 
 
-_FIRST_TIME, _LAST_TIME = datetime.combine(FIRST_EVERYWHERE, time.min), datetime.combine(LAST_EVERYWHERE, time.max)
+_FIRST_TIME, _LAST_TIME = datetime.combine(FIRST_DATE, time.min), datetime.combine(LAST_DATE, time.max)
 
 
 class QueryTime(fields.String):
     """A time in a query parameter or body: ISO 8601, UTC unless it names an offset; loaded as stored times are.
 
-    Stored values are compared with it, so it may be any time; one in the year 1 or 9999, which not every zone has, is
-    loaded as the next to it in another year.
+    Stored values are compared with it, so it may be any time; one beyond all that are stored is loaded as the next to
+    these.
     """
 
     default_error_messages = {"invalid": Message("must be a time such as 2026-03-02T08:30:00Z", "INVALID_TIME")}

@@ -13,7 +13,7 @@ from unicodedata import category
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
-from coaching_service.core.dates import TIMEZONES, YEARS, add_years
+from coaching_service.core.dates import FIRST_DATE, LAST_DATE, TIMEZONES, add_years
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId, parse_id
 from coaching_service.core.text import DIRECTION_CONTROLS, without_separators
@@ -195,8 +195,8 @@ class Date(fields.String):
     Each subclass is a kind of date, with bounds of its own. marshmallow's Date accepts 20260302.
     """
 
-    first: ClassVar[str] = f"{YEARS[0]}-01-01"
-    last: ClassVar[str] = f"{YEARS[-1]}-12-31"
+    first: ClassVar[str] = str(FIRST_DATE)
+    last: ClassVar[str] = str(LAST_DATE)
     default_error_messages = {
         "invalid": Message("must be a date in the form YYYY-MM-DD", "INVALID_DATE"),
         "nonexistent": Message("must be a date that exists", "INVALID_DATE"),

@@ -257,13 +257,13 @@ async def test_company_being_erased_does_not_delay_others(coach: CoachClient, ot
     assert await list_rates(coach, ana) == rates(coach, 0, 0, 0)
 
 
-async def test_failed_renewal_is_retried_in_an_hour_and_delays_no_others(
+async def test_failed_renewal_is_retried_later_and_delays_no_others(
     coach: CoachClient, other_company: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also when the clients whose renewal fails fill a whole batch, in both lanes."""
     broken = [await other_company.create_customer(name) for name in ("Bo", "Cy", "Di")]
     for client in broken:
-        await set_stored(other_company, client, timezone="Europe/Atlantis", figuresUntil=LONG_AGO)
+        await set_stored(other_company, client, timezone=["damaged"], figuresUntil=LONG_AGO)
     await set_stored(other_company, broken[0], figuresChangedAt=LONG_AGO)
     ana = await coach.create_customer()
     await schedule(coach, ana, coach.ctx.caller.today() - timedelta(days=1), "-")
@@ -292,6 +292,27 @@ async def test_renewal_does_not_overwrite_the_figures_of_a_concurrent_log(coach:
         await renew_figures(coach.ctx)
         assert await list_rates(coach, ana) == await read_rates(coach, ana)
     assert await read_rates(coach, ana) == rates(coach, 100, 100, 100)
+
+
+async def test_figures_of_a_client_who_has_been_marked_since_they_were_read_are_not_stored(coach: CoachClient) -> None:
+    """Of two clients, only of the one who has changed."""
+    ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
+    await renew_figures(coach.ctx)
+    before = await list_rates(coach, bo)
+    for client in (ana, bo):
+        await set_stored(coach, client, figuresChangedAt=LONG_AGO)
+    due = await derived_figures.list_due(coach.ctx.services, coach.ctx.company_id, "changes", None, 10)
+    marks = {client["_id"]: derived_figures.mark_of(client) for client in due}
+    assert len(marks) == 2
+    await derived_figures.mark_due(coach.ctx, [ObjectId(bo["_id"])])
+    figures = {key: {"complianceRate7d": 70} for key in marks}
+    await derived_figures.store_figures(
+        coach.ctx, figures, dict.fromkeys(marks, now() + timedelta(days=1)), marks=marks
+    )
+    assert (await list_rates(coach, ana))["complianceRate7d"] == 70
+    assert await list_rates(coach, bo) == before
+    stored = await stored_document(coach.ctx.db["customers"], {"_id": ObjectId(bo["_id"])})
+    assert "figuresChangedAt" in stored, "the client stays due"
 
 
 async def test_client_who_changes_during_the_renewal_stays_due(coach: CoachClient) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from datetime import date, timedelta
 
 import time_machine
 
+from coaching_service.core.ids import ObjectId
 from coaching_service.progress.own_today.service import count_successive_weeks
 from tests.support.client import CoachClient
 from tests.support.training import block_with, client_path, exercise_of, form_of, hide, log, show, task
@@ -57,6 +60,42 @@ async def test_day_of_a_client_has_what_is_due_and_nothing_of_hidden_days(coach:
         other = (await (await coach.as_client(bo)).get("/customer/today")).ok()
         assert (other["date"], other["nextWorkout"]["date"]) == (day(-1), day(1))
         assert (other["streakWeeks"], other["unreadMessages"]) == (0, 0)
+
+
+async def test_an_absence_from_the_year_1_costs_a_client_and_others_nothing(
+    coach: CoachClient, other_company: CoachClient
+) -> None:
+    """Contract 1: a stored date beyond the bounds is ignored; eight at once are as usual, so are other companies."""
+    ana, bo = await coach.create_customer(), await other_company.create_customer("Bo")
+    today = coach.ctx.caller.today()
+    for weeks in (1, 30):  # before, between and after, all is absence
+        block = await block_with(coach, ana, task(), date=str(today - timedelta(weeks=weeks)))
+        (await log(coach, block, block["items"][0])).ok()
+    period = {"kind": "away", "from": str(today), "until": None}
+    (await coach.post(client_path(ana, "availability"), period)).ok(201)
+    own = {"customerId": ObjectId(ana["_id"])}
+    for first, last, streak in (("0001-01-01", None, 0), ("0001-01-01", "9999-12-31", 0)):
+        await coach.ctx.db["availability"].update_one(own, {"$set": {"from": first, "until": last}})
+        client, other = await coach.as_client(ana), await other_company.as_client(bo)
+        began = time.process_time()
+        answers = await asyncio.gather(
+            *(client.get("/customer/today") for _ in range(8)), *(other.get("/customer/today") for _ in range(8))
+        )
+        assert time.process_time() - began < 4, "of processor time, of all sixteen"
+        assert [each.ok()["streakWeeks"] for each in answers] == [streak] * 8 + [0] * 8
+        assert answers[0].ok()["availability"]["from"] == first
+
+
+async def test_a_streak_is_counted_over_long_absences(coach: CoachClient) -> None:
+    """Longer than what is read at once: 26 weeks, then 104, then 520."""
+    ana, today = await coach.create_customer(), coach.ctx.caller.today()
+    for weeks in (0, 30, 60, 150, 152):
+        block = await block_with(coach, ana, task(), date=str(today - timedelta(weeks=weeks)))
+        (await log(coach, block, block["items"][0])).ok()
+    for first, last in ((29, 1), (59, 31), (149, 61)):
+        dates = {"from": str(today - timedelta(weeks=first, days=6)), "until": str(today - timedelta(weeks=last))}
+        (await coach.post(client_path(ana, "availability"), {"kind": "ill", **dates})).ok(201)
+    assert (await (await coach.as_client(ana)).get("/customer/today")).ok()["streakWeeks"] == 4
 
 
 def test_streak_ends_at_the_first_week_without_a_workout() -> None:

@@ -36,6 +36,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountDetails
 from coaching_service.people.activity import service as activity
 from coaching_service.people.changes import service as changes
+from coaching_service.people.notification_settings import service as notification_settings
 from coaching_service.people.team import service as team
 
 _COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope", "createdAt")
@@ -98,7 +99,7 @@ async def _coaches(ctx: Context) -> AsyncIterator[Mapping[str, Any]]:
     settings = await team.list_notifications(ctx)
     for coach in await team.list_coaches(ctx):
         fields = {name: value for name, value in coach.items() if name in _COACH_FIELDS}
-        yield {**fields, "notifications": settings[coach["_id"]]}
+        yield {**fields, "notifications": notification_settings.complete(settings[coach["_id"]])}
 
 
 async def _records(

@@ -23,6 +23,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import reading_in_time
 from coaching_service.people.account.events import CompanyDeleted
@@ -84,21 +85,29 @@ async def _record(ctx: Context, customer_ids: Sequence[ObjectId]) -> None:
 async def store_step(services: Services, _: Job) -> RunAgain:
     """Write new tombstones to the store of backups, if there is one, every five seconds."""
     if services.backup_store is not None:
-        try:
-            await write_new(services, services.backup_store)
-        except BackupError as error:
-            raise Unavailable(f"Erasures are not stored with the backups: {error}") from None
+        await write_new(services, services.backup_store)
     return RunAgain(_PAUSE)
 
 
 async def write_new(services: Services, store: Store) -> int:
-    """Write the tombstones that are not stored yet, and return how many. Raises BackupError."""
-    batch = await _find(services, {"storedAt": None})
-    for tombstone in batch:
-        await asyncio.to_thread(store.write, _name(tombstone["_id"]), _format(tombstone))
-    ids = [tombstone["_id"] for tombstone in batch]
-    await _tombstones.across_companies(services).update_many({"_id": {"$in": ids}}, {"$set": {"storedAt": now()}})
-    return len(ids)
+    """Write the tombstones that are not stored yet, and return how many. Raises Unavailable."""
+    written = 0
+    new = {each["_id"]: each for each in await _find(services, {"storedAt": None})}
+
+    async def write(ids: Sequence[ObjectId]) -> None:
+        for identifier in ids:
+            content = _format(new[identifier])
+            try:
+                await asyncio.to_thread(store.write, _name(identifier), content)
+            except BackupError as error:
+                raise Unavailable(f"Erasures are not stored with the backups: {error}") from None
+        change = {"$set": {"storedAt": now()}}
+        await _tombstones.across_companies(services).update_many({"_id": {"$in": list(ids)}}, change)
+        nonlocal written
+        written += len(ids)
+
+    await for_each_alone(services, "tombstones", None, new, write, skips_waiting=True)
+    return written
 
 
 async def read_metrics(services: Services) -> None:

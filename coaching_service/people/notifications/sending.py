@@ -24,6 +24,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.mail import NewMail
 from coaching_service.core.jobs.mail_body import MailBody
 from coaching_service.core.metrics import read_backlog
@@ -97,21 +98,31 @@ async def _send_all(services: Services, sources: Sources, push: PushQueue) -> No
 async def send_next(services: Services, sources: Sources, push: PushQueue) -> bool:
     """Send the notification that has been due longest, unless it is pointless; returns whether there was one.
 
-    Raises whatever keeps it from being sent: it is tried again after the lease.
+    One that fails waits, as `for_each_alone` says. Raises Unavailable: it is tried again after the lease.
     """
     claimed = await store.claim(services, now(), LEASE)
     if claimed is None:
         return False
+
+    async def send(_: Sequence[ObjectId]) -> None:
+        await _send_claimed(services, claimed, sources, push)
+
+    failed = await for_each_alone(services, "notifications", claimed["companyId"], [claimed["_id"]], send)
+    for wait in failed.values():
+        await store.wait(services, claimed, now() + wait)
+    return True
+
+
+async def _send_claimed(services: Services, claimed: Notification, sources: Sources, push: PushQueue) -> None:
     try:
         owner = await team.get_owner(services, claimed["companyId"])
     except NotFound:  # the company is being erased
-        return True
+        return
     ctx = Context(services, owner, operation=OPERATION, interface="system")
     if owner.company.is_suspended:
         await store.postpone(ctx, claimed, now() + _SUSPENDED_PAUSE)
     else:
         await _send(ctx, claimed, sources, push)
-    return True
 
 
 @transactional

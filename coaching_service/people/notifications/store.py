@@ -103,6 +103,12 @@ async def postpone(ctx: Context, claimed: Notification, until: datetime, *, due_
     await notifications.set_derived(ctx, {"_id": claimed["_id"]}, {"$set": change})
 
 
+async def wait(services: Services, claimed: Notification, until: datetime) -> None:
+    """Send a notification that this process has claimed no earlier than `until`."""
+    own = {name: claimed[name] for name in ("companyId", "_id", "sendAt")}
+    await notifications.across_companies(services).update_one(own, {"$set": {"sendAt": until}})
+
+
 async def count_due(services: Services, limit: int) -> Backlog:
     """Count the notifications of all companies that are due, at most `limit`, and since when they are."""
     collection = notifications.across_companies(services)

@@ -21,7 +21,7 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.events import EmailConfirmed
 from coaching_service.people.invitations import service as invitations
 from coaching_service.people.notification_settings import service as notification_settings
-from coaching_service.people.notification_settings.models import NotificationSettings
+from coaching_service.people.notification_settings.models import NotificationSettings, SomeSettings
 from coaching_service.people.team import store
 from coaching_service.people.team.events import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.team.models import Coach, CustomersScope, EmployeeChange
@@ -149,10 +149,10 @@ async def get_notifications(ctx: Context, coach_id: ObjectId) -> NotificationSet
     return notification_settings.complete(None if coach is None else coach.get("notifications"))
 
 
-async def list_notifications(ctx: Context) -> dict[ObjectId, NotificationSettings]:
-    """Return which notifications each coach of the company wants, how and when."""
+async def list_notifications(ctx: Context) -> dict[ObjectId, SomeSettings | None]:
+    """Return which notifications each coach of the company has chosen, as they are stored."""
     found = await coaches.find(ctx, _ALL, fields=("notifications",))
-    return {coach["_id"]: notification_settings.complete(coach.get("notifications")) for coach in found}
+    return {coach["_id"]: coach.get("notifications") for coach in found}
 
 
 @transactional

@@ -6,7 +6,7 @@ company that has an active client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -15,9 +15,11 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time, next_midnight
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, Reason, ReasonType
+from coaching_service.people.notification_settings import service as notification_settings
 from coaching_service.people.notification_settings.models import NotificationSettings
 from coaching_service.people.notifications import service as notifications
 from coaching_service.people.notifications.models import DueNotification, Message, Notification
@@ -47,8 +49,13 @@ _WORDS: Mapping[ReasonType, tuple[str, str]] = {
 
 async def plan(ctx: Context) -> None:
     """Make the next digest of each coach of the company due. Repeating it changes nothing but its hour."""
-    settings = await team.list_notifications(ctx)
-    await notifications.make_due(ctx, [_next_digest(ctx, coach, each) for coach, each in settings.items()])
+    stored = await team.list_notifications(ctx)
+
+    async def make_due(coaches: Sequence[ObjectId]) -> None:
+        settings = {coach: notification_settings.complete(stored[coach]) for coach in coaches}
+        await notifications.make_due(ctx, [_next_digest(ctx, coach, each) for coach, each in settings.items()])
+
+    await for_each_alone(ctx.services, "digests", ctx.company_id, stored, make_due, skips_waiting=True)
 
 
 async def follow_settings(ctx: Context, event: CoachNotificationsChanged) -> None:

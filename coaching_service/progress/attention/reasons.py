@@ -30,6 +30,7 @@ OVERDUE_DAYS = 14
 ENDING_DAYS = 7
 RECORD_DAYS = 7
 RETURNING_DAYS = 2
+_MOST_IDLE_DAYS = 3_660  # that are looked at, for one on which the client was not absent
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,8 @@ def _start_of_missed_run(state: ClientState) -> str:
 def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
     """Return no session in the last days of training; of a client who has never trained: not created in them."""
     last = state.last_trained or state.created
-    idle = (date.fromordinal(number) for number in range(last.toordinal() + 1, state.today.toordinal() + 1))
+    first = max(last.toordinal() + 1, state.today.toordinal() - _MOST_IDLE_DAYS)
+    idle = (date.fromordinal(number) for number in range(first, state.today.toordinal() + 1))
     days = settings["inactiveDays"]
     if sum(1 for _ in islice((day for day in idle if day not in state.absences), days)) < days:
         return None

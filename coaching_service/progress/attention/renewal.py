@@ -17,12 +17,14 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound, Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.account.events import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Customer, FigureLane
 from coaching_service.people.team import service as team
+from coaching_service.progress.attention import digest
 from coaching_service.progress.attention import service as attention
 
 FIND_DUE = "renew_compliance"
@@ -37,7 +39,7 @@ _MARKED_BATCH = 1_000
 _SEARCHED = 10_000
 # The contract promises new figures within 10 seconds of a change.
 _PAUSE = timedelta(seconds=3)
-# Clients whose renewal fails are postponed, so that they do not block the others.
+# Of the clients of a company that cannot be loaded, or is suspended.
 _POSTPONEMENT = timedelta(hours=1)
 log = structlog.get_logger("coaching_service.attention")
 
@@ -66,35 +68,38 @@ async def renew_daily(services: Services, job: Job) -> RunAgain | None:
 async def _renew_next(services: Services, job: Job, lane: FigureLane) -> RunAgain | None:
     """Renew the figures of the next 200 clients of the job's company that are due, with the same queries as of one.
 
-    Clients that change in the meantime stay due. If the renewal fails, or the company is suspended or being erased,
-    these clients are postponed for an hour. Raises Unavailable while the database cannot be used.
+    Clients that change in the meantime stay due. Those whose renewal fails wait, as `for_each_alone` says, and all for
+    an hour if the company cannot be loaded, is suspended or being erased. Raises Unavailable while the database cannot
+    be used.
     """
     company_id = queue.company_of(job)
     due = await derived_figures.list_due(services, company_id, lane, job.arguments["last"], _BATCH)
-    if due and not await _renew(services, company_id, due):
-        ids = [client["_id"] for client in due]
-        await derived_figures.postpone(services, company_id, lane, ids, _POSTPONEMENT)
+    for client, wait in (await _renew(services, company_id, due) if due else {}).items():
+        await derived_figures.postpone(services, company_id, lane, [client], wait)
     return RunAgain(progress={"last": due[-1]["_id"]}) if len(due) == _BATCH else None
 
 
-async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Customer]) -> bool:
+async def _renew(services: Services, company_id: ObjectId, clients: Sequence[Customer]) -> dict[ObjectId, timedelta]:
+    """Renew the figures of clients, and return how long to wait for each client for whom it failed."""
     try:
         owner = await team.get_owner(services, company_id)
-        if owner.company.is_suspended:
-            return False
-        await attention.renew_due(Context(services, owner, operation=RENEWAL, interface="system"), clients)
     except NotFound:  # the company is being erased
-        return False
+        owner = None
     except Exception as error:
-        known = as_service_error(error)
-        if isinstance(known, Unavailable):
+        if isinstance(as_service_error(error), Unavailable):
             raise
-        if known is None:
-            log.exception("figures of clients not renewed", company=str(company_id), clients=len(clients))
-        else:
-            log.warning("figures of clients not renewed at the moment", company=str(company_id), reason=known.message)
-        return False
-    return True
+        log.exception("figures of a company not renewed", company=str(company_id))
+        owner = None
+    if owner is None or owner.company.is_suspended:
+        return dict.fromkeys((client["_id"] for client in clients), _POSTPONEMENT)
+    ctx = Context(services, owner, operation=RENEWAL, interface="system")
+    by_id = {each["_id"]: each for each in clients}
+
+    async def renew(ids: Sequence[ObjectId]) -> None:
+        await attention.renew_due(ctx, [by_id[each] for each in ids])
+
+    await digest.plan(ctx)
+    return await for_each_alone(services, "figures", company_id, by_id, renew)
 
 
 async def queue_renewal_of_all(ctx: Context, _: FigureSettingsChanged | CompanyResumed | None = None) -> None:

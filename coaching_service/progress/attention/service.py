@@ -20,7 +20,7 @@ from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
-from coaching_service.progress.attention import digest, store
+from coaching_service.progress.attention import store
 from coaching_service.progress.attention._loading import LoadedClient, load_clients
 from coaching_service.progress.attention._quotes import Quotes, quote_causes
 from coaching_service.progress.attention.models import (
@@ -150,7 +150,6 @@ async def renew_due(ctx: Context, clients: Sequence[Customer]) -> None:
     is raised or cleared are stored in one, a few at a time, with the events.
     """
     marks = {client["_id"]: derived_figures.mark_of(client) for client in clients}
-    await digest.plan(ctx)
     await _compute_and_store(ctx, {client["_id"]: client["timezone"] for client in clients}, marks)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
-
-import structlog
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import read_backlog
 from coaching_service.people.account.events import CompanyResumed
@@ -21,45 +21,46 @@ SCHEDULE = "schedule_check_ins"
 _BATCH = 50
 _MAX_COUNT = 10_000
 _PAUSE = timedelta(minutes=1)
-# Check-ins that fail are postponed, so that they do not block the others.
+# Of the check-ins of a company that is suspended.
 _POSTPONEMENT = timedelta(hours=1)
-log = structlog.get_logger("coaching_service.check_ins")
 
 
 async def schedule_batch(services: Services, _: Job) -> RunAgain:
     """Schedule at most 50 check-ins that are due, each in a transaction of its own.
 
-    Those that fail, or whose company is suspended or being erased, are postponed for an hour. Runs again at once while
-    check-ins are due, else in a minute.
+    Those that fail wait, as `for_each_alone` says, and those of a company that is suspended or being erased for an
+    hour. Runs again at once while check-ins are due, else in a minute.
     """
     due = await store.list_due(services, _BATCH)
     by_company: dict[ObjectId, list[DueCheckIn]] = {}
     for check_in in due:
         by_company.setdefault(check_in["companyId"], []).append(check_in)
     for company_id, check_ins in by_company.items():
-        failed = await _schedule_of_company(services, company_id, check_ins)
-        if failed:
-            await store.postpone(services, company_id, failed, _POSTPONEMENT)
+        for check_in_id, wait in (await _schedule_of_company(services, company_id, check_ins)).items():
+            await store.postpone(services, company_id, [check_in_id], wait)
     return RunAgain() if due else RunAgain(_PAUSE)
 
 
-async def _schedule_of_company(services: Services, company_id: ObjectId, check_ins: list[DueCheckIn]) -> list[ObjectId]:
-    """Schedule check-ins of one company; returns the failed ones."""
-    try:
-        owner = await team.get_owner(services, company_id)
-    except NotFound:  # the company is being erased
-        owner = None
-    if owner is None or owner.company.is_suspended:
-        return [check_in["_id"] for check_in in check_ins]
-    failed: list[ObjectId] = []
-    for check_in in check_ins:
-        ctx = Context(services, owner, operation=SCHEDULE, interface="system")
+async def _schedule_of_company(
+    services: Services, company_id: ObjectId, check_ins: list[DueCheckIn]
+) -> dict[ObjectId, timedelta]:
+    """Schedule check-ins of one company, and return how long those that are not scheduled have to wait."""
+    inactive, clients = list[ObjectId](), {each["_id"]: each["customerId"] for each in check_ins}
+
+    async def schedule(ids: Sequence[ObjectId]) -> None:
         try:
-            await service.schedule(ctx, check_in["customerId"], check_in["_id"])
-        except Exception:
-            log.exception("check-in not scheduled", company=str(company_id), check_in=str(check_in["_id"]))
-            failed.append(check_in["_id"])
-    return failed
+            owner = await team.get_owner(services, company_id)
+        except NotFound:  # the company is being erased
+            owner = None
+        if owner is None or owner.company.is_suspended:
+            inactive.extend(ids)
+            return
+        for each in ids:
+            ctx = Context(services, owner, operation=SCHEDULE, interface="system")
+            await service.schedule(ctx, clients[each], each)
+
+    failed = await for_each_alone(services, "check-ins", company_id, clients, schedule)
+    return failed | dict.fromkeys(inactive, _POSTPONEMENT)
 
 
 async def read_metrics(services: Services) -> None:

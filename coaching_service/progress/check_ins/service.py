@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.dates import next_midnight
+from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
@@ -195,7 +195,8 @@ def _includes(period: Availability | None, day: str) -> bool:
 
 def _dates_of(check_in: StoredCheckIn, period: Availability, today: date) -> Iterator[str]:
     """Yield the dates in a period, from `today` on, for which a check-in has been scheduled."""
-    last = min(check_in["scheduledUntil"] or "", period["until"] or str(date.max))
+    furthest = str(today + timedelta(days=DAYS_AHEAD))
+    last = min(check_in["scheduledUntil"] or "", period["until"] or furthest, furthest)
     for day in iterate_dates(check_in, max(today, date.fromisoformat(period["from"]))):
         if str(day) > last:
             return
@@ -285,7 +286,7 @@ def plan_schedule(recurrence: Recurrence, scheduled_until: str | None, today: da
     last = today + timedelta(days=DAYS_AHEAD - 1)
     first = today
     if scheduled_until is not None:
-        first = max(first, date.fromisoformat(scheduled_until) + timedelta(days=1))
+        first = max(first, min(date.fromisoformat(scheduled_until), LAST_DATE) + timedelta(days=1))
         last = max(last, first - timedelta(days=1))
     dates: list[str] = []
     for day in iterate_dates(recurrence, first):
@@ -299,7 +300,7 @@ def plan_schedule(recurrence: Recurrence, scheduled_until: str | None, today: da
 def iterate_dates(recurrence: Recurrence, first: date) -> Iterator[date]:
     """Yield the dates of a check-in from `first` on, ascending."""
     start = date.fromisoformat(recurrence["startDate"]).toordinal()
-    end = date.fromisoformat(recurrence["until"] or str(date.max)).toordinal()
+    end = date.fromisoformat(recurrence["until"] or str(LAST_DATE)).toordinal()
     step = recurrence["everyDays"] or _WEEK
     if recurrence["weekday"] is not None:
         start += (recurrence["weekday"] - date.fromordinal(start).isoweekday()) % _WEEK

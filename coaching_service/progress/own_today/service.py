@@ -22,7 +22,7 @@ from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.reports.models import OwnPendingItem
 
 _FORM_DAYS = 30
-_STREAK_WEEKS = 26  # how many weeks are read at a time
+_STREAK_WEEKS = (26, 104, 520)  # how many weeks are read, until there is one without training; no streak is longer
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
 _LAST_DAY = date.max - _DAY
 
@@ -109,12 +109,12 @@ async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]
     """Return the number of successive weeks with a completed workout, up to this or the last one.
 
     Weeks with an absence and without a completed workout are passed over; what is done in an absence is not counted.
+    It goes back ten years at most, however long an absence is stored to be.
     """
-    this_week = _monday_of(today)
-    completed: set[date] = set()
-    absent: set[date] = set()
-    first, last = this_week - _STREAK_WEEKS * _WEEK, today
-    while True:
+    this_week = last_read = _monday_of(today)
+    last, completed, absent = today, set[date](), set[date]()
+    for length in _STREAK_WEEKS:
+        first = this_week - length * _WEEK
         dates, absences_of = await gather_reads(
             ctx,
             queries.find_completed_dates(ctx, ctx.caller.id, str(first), str(last), without=hidden),
@@ -123,9 +123,10 @@ async def _count_streak_weeks(ctx: Context, today: date, hidden: Collection[str]
         absences: Absences = absences_of[ctx.caller.id]
         completed |= {_monday_of(date.fromisoformat(day)) for day in dates if day not in absences}
         absent |= {week for week in _weeks_between(first, last) if absences.has_any(week, week + timedelta(days=6))}
-        if not set(_weeks_between(first, this_week - _WEEK)) <= completed | absent or first.year <= 1:
-            return count_successive_weeks(completed, this_week, absent)
-        first, last = first - _STREAK_WEEKS * _WEEK, first - timedelta(days=1)
+        if not set(_weeks_between(first, last_read - _WEEK)) <= completed | absent:
+            break
+        last, last_read = first - _DAY, first
+    return count_successive_weeks(completed, this_week, absent)
 
 
 def count_successive_weeks(completed: Iterable[date], this_week: date, absent: Collection[date] = ()) -> int:

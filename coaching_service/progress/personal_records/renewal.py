@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.events import LoadTypeChanged
@@ -30,7 +34,8 @@ async def queue_renewal_of_all(ctx: Context) -> None:
 async def renew_batch(services: Services, job: Job) -> RunAgain | None:
     """Compute again the figures and records of the next 10 clients of the job's company.
 
-    Of one exercise (`exerciseId`), or of all: then first with the shared library of this version.
+    Of one exercise (`exerciseId`), or of all: then first with the shared library of this version. A client of whom it
+    fails gets a job of its own.
     """
     company_id = queue.company_of(job)
     last, exercise_id = job.arguments["last"], job.arguments["exerciseId"]
@@ -41,10 +46,17 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
     except NotFound:  # the company is being erased
         return None
     ctx = Context(services, owner, operation=RENEW, interface="system")
-    ids = await customers.list_ids_after(ctx, last, _BATCH)
-    for customer_id in ids:
-        if await recompute_logs(ctx, customer_id, exercise_id):
-            await service.rebuild_records(ctx, customer_id)
-        elif exercise_id is not None:
-            await _estimates.renew(ctx, customer_id, exercise_id)
-    return RunAgain(progress={"last": ids[-1]}) if ids else None
+    only: ObjectId | None = job.arguments.get("only")
+    ids = [only] if only else await customers.list_ids_after(ctx, last, _BATCH)
+
+    async def renew(clients: Sequence[ObjectId]) -> None:
+        for customer_id in clients:
+            if await recompute_logs(ctx, customer_id, exercise_id):
+                await service.rebuild_records(ctx, customer_id)
+            elif exercise_id is not None:
+                await _estimates.renew(ctx, customer_id, exercise_id)
+
+    for customer_id, wait in (await for_each_alone(services, "training-load", company_id, ids, renew)).items():
+        again = {"last": customer_id, "exerciseId": exercise_id, "only": customer_id}
+        await queue.enqueue(ctx, RENEW, again, after=wait, about=customer_id)
+    return RunAgain(progress={"last": ids[-1]}) if ids and not only else None
