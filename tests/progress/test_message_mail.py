@@ -124,9 +124,8 @@ async def test_one_click_of_a_coach_changes_no_colleague(coach: CoachClient, ano
     await companies.update_one(where, {"$set": {"suspension": {"at": now()}}})
     assert await post_form(anonymous, path, ("List-Unsubscribe", "One-Click"), "urlencoded") == 200
     await companies.update_one(where, {"$unset": {"suspension": 1}})
-    settings = await team.list_notifications(coach.ctx)
-    assert settings[emil["_id"]]["digest"] == {"mail": False, "push": True}
-    assert settings[coach.ctx.caller.id]["digest"] == {"mail": True, "push": True}
+    settings = [await team.get_notifications(coach.ctx, each) for each in (emil["_id"], coach.ctx.caller.id)]
+    assert [each["digest"] for each in settings] == [{"mail": False, "push": True}, {"mail": True, "push": True}]
 
 
 async def test_read_message_causes_no_mail(coach: CoachClient, ana: Json, mailbox: Mailbox) -> None:
