@@ -16,8 +16,8 @@ from tests.support.training import Json, assigned_sets, employee_key, metric_set
 PATH = "/coach/customers/batch"
 
 
-async def create(coach: CoachClient, *entries: Any, **options: Any) -> Reply:
-    return await coach.post(PATH, {"customers": list(entries)}, **options)
+async def create(coach: CoachClient, *entries: Any, onConflict: str = "error", **options: Any) -> Reply:  # noqa: N803  # the field's name
+    return await coach.post(PATH, {"customers": list(entries), "onConflict": onConflict}, **options)
 
 
 def errors_of(result: Json) -> list[tuple[str, str]]:
@@ -180,7 +180,7 @@ async def test_known_clients_are_updated_by_their_external_identifier(coach: Coa
     }
     answer = (await coach.post(PATH, body)).ok(200)
 
-    assert (answer["created"], answer["updated"]) == (1, 2)
+    assert (answer["created"], answer["updated"], answer["unchanged"]) == (1, 1, 1)
     assert [each.get("_id") for each in answer["results"][:2]] == [ana["_id"], bo["_id"]]
     assert [errors_of(each) for each in answer["results"][3:]] == [[("externalId", "DUPLICATE")]] * 2
     changed = (await coach.get(f"/coach/customers/{ana['_id']}")).ok()
@@ -232,3 +232,36 @@ async def test_a_dry_run_of_a_batch_tells_new_from_known(coach: CoachClient) -> 
     assert (answer["created"], answer["updated"]) == (1, 1)
     assert [each.get("_id", "invalid") for each in answer["results"]] == [ana["_id"], None, "invalid"]
     assert (await coach.customers())["docs"][0]["name"] == "Ana"
+
+
+async def test_an_update_changes_only_what_is_sent(coach: CoachClient) -> None:
+    """Contract 14: names are optional for known clients, unchanged ones are counted, the archived stay archived."""
+    ana = await coach.create_customer("Ana", externalId="crm:1", phone="1", groups=["Team"])
+    path = f"/coach/customers/{ana['_id']}"
+    (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
+    entry = {"externalId": "crm:1", "metadata": {"plan": "gold"}}
+
+    replies = [(await create(coach, entry, onConflict="update")).ok(200) for _ in range(2)]
+    for reply, result, counts in zip(replies, ("updated", "unchanged"), ((0, 1, 0), (0, 0, 1)), strict=True):
+        assert tuple(reply[name] for name in ("created", "updated", "unchanged")) == counts
+        assert reply["results"] == [{"index": 0, "_id": ana["_id"], "result": result, "version": 2}]
+    stored = (await coach.get(path)).ok()
+    assert (stored["name"], stored["phone"], stored["customerRoleData"]["groups"]) == ("Ana", "1", ["Team"])
+    assert (stored["metadata"], stored["customerRoleData"]["isArchived"]) == ({"plan": "gold"}, True)
+
+    restored = (await create(coach, {"externalId": "crm:1", "archived": False}, onConflict="update")).ok(200)
+    assert (restored["results"][0]["version"], (await coach.customers())["totalDocs"]) == (3, 1)
+    stale = (await create(coach, {"externalId": "crm:1", "phone": "2", "version": 2}, onConflict="update")).ok(200)
+    assert errors_of(stale["results"][0]) == [("version", "VERSION_CONFLICT")]
+    new = (await create(coach, {"externalId": "crm:2"}, {"phone": "1"}, onConflict="update")).ok(200)
+    assert [errors_of(each) for each in new["results"]] == [[("name", "REQUIRED")]] * 2
+    archived = (await create(coach, {"name": "Bo", "archived": True}, onConflict="update")).ok(200)
+    assert (archived["results"][0]["result"], (await coach.customers(archived="true"))["totalDocs"]) == ("created", 1)
+
+
+async def test_who_may_only_edit_updates_and_creates_nobody(coach: CoachClient) -> None:
+    await coach.create_customer("Ana", externalId="crm:1")
+    editor = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", scope="all"))
+    assert (await create(editor, {"externalId": "crm:1", "phone": "1"}, onConflict="update")).ok(200)["updated"] == 1
+    (await create(editor, {"externalId": "crm:1", "phone": "2"}, {"name": "Bo"}, onConflict="update")).refused(403)
+    assert (await coach.customers())["docs"][0]["phone"] == "1"

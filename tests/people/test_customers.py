@@ -202,3 +202,22 @@ async def test_archiving_an_old_version_conflicts(coach: CoachClient) -> None:
     (await coach.patch(f"/coach/customers/{ana['_id']}", {"phone": "1"})).ok()
     (await coach.put("/coach/customers/archive", {"id": ana["_id"], "version": 0})).refused(409)
     (await coach.put("/coach/customers/archive", {"id": ana["_id"], "version": 1})).ok()
+
+
+async def test_a_change_archives_and_restores(coach: CoachClient) -> None:
+    """By PATCH and by external identifier as by the operations of their own, with their events."""
+    ana = await coach.create_customer("Ana", externalId="crm:1")
+    path = f"/coach/customers/{ana['_id']}"
+    changed = (await coach.patch(path, {"isArchived": True, "phone": "1"})).ok()
+    assert (changed["version"], changed["customerRoleData"]["isArchived"], changed["phone"]) == (1, True, "1")
+    assert ((await coach.customers())["totalDocs"], (await coach.customers(archived="true"))["totalDocs"]) == (0, 1)
+    by_external_id = "/coach/customers/by-external-id/crm:1"
+    assert (await coach.put(by_external_id, {"phone": "2"})).ok()["customerRoleData"]["isArchived"] is True
+    restored = (await coach.put(by_external_id, {"isArchived": False})).ok()
+    assert ((await coach.customers())["totalDocs"], restored["customerRoleData"]["isArchived"]) == (1, False)
+    new = (await coach.put("/coach/customers/by-external-id/crm:2", {"name": "Bo", "isArchived": True})).ok(201)
+    assert new["customerRoleData"]["isArchived"] is True
+    (await coach.patch(path, {"isArchived": "yes"})).refused(400, "isArchived")
+    types = ["customer.archived", "customer.unarchived"]
+    events = (await coach.get("/coach/events", types=types, customerId=ana["_id"], wait=10)).ok()["docs"]
+    assert [each["type"] for each in events] == types

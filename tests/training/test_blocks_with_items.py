@@ -173,3 +173,35 @@ async def test_the_first_load_of_a_batch_fixes_the_unit(coach: CoachClient) -> N
     await batch(coach, ana, block)
     (await coach.patch("/coach/account", {"loadUnit": "kg"})).refused(409, "loadUnit")
     assert [block["date"] for block in await coach.calendar(ana, MONDAY, SUNDAY)] == [MONDAY]
+
+
+async def test_nothing_is_planned_for_an_archived_client(coach: CoachClient) -> None:
+    """Each way to new workouts is 409, by a dry run too; what is there can be changed."""
+    customer = await coach.create_customer()
+    path = f"/coach/customers/{customer['_id']}"
+    block = await coach.schedule(customer)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "Legs", "day": 1})).ok(201)
+    template = (await coach.post("/coach/workout-templates", {"name": "Short", "items": []})).ok(201)
+    (await coach.put("/coach/customers/archive", {"id": customer["_id"]})).ok()
+
+    new: dict[str, object] = {"name": "Legs", "date": MONDAY}
+    attempts: list[tuple[str, str, dict[str, object]]] = [
+        ("POST", f"{path}/wblocks", new),
+        ("POST", f"{path}/wblocks", {**new, "dryRun": True}),
+        ("POST", f"{path}/wblocks/batch", {"blocks": [new]}),
+        ("PUT", f"{path}/wblocks/by-external-id/b1", new),
+        ("POST", f"{path}/wblocks/{block['_id']}/copy", {"date": TUESDAY}),
+        ("POST", f"{path}/schedule/copy", {"startDate": MONDAY, "endDate": MONDAY, "targetDate": TUESDAY}),
+        ("POST", f"/coach/workout-templates/{template['_id']}/apply", {"customerId": customer["_id"], "date": MONDAY}),
+        ("POST", f"/coach/programs/{program['_id']}/assign", {"customerId": customer["_id"], "startDate": MONDAY}),
+    ]
+    for method, where, body in attempts:
+        refused = await coach.send(method, where, json=body)
+        assert refused.refused(409, "restore the client")["code"] == "CUSTOMER_ARCHIVED", where
+    bulk = {"ids": [customer["_id"]], "programId": program["_id"], "startDate": MONDAY}
+    [failed] = (await coach.post("/coach/customers/bulk/assign-program", bulk)).ok()["failed"]
+    assert (failed["code"], "archived" in failed["message"]) == ("CONFLICT", True)
+    (await coach.patch(f"{path}/wblocks/{block['_id']}", {"name": "Arms"})).ok()
+    (await coach.put("/coach/customers/unarchive", {"id": customer["_id"]})).ok()
+    (await coach.post(f"{path}/wblocks", new)).ok(201)

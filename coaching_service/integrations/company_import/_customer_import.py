@@ -29,7 +29,7 @@ from coaching_service.integrations.history_import.progress import HistoryRefused
 from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.models import CustomerChange, CustomerDetails, NewCustomer, OnConflict
+from coaching_service.people.customers.models import CustomerChange, CustomerDetails, CustomerUpsert, OnConflict
 from coaching_service.people.team import service as team
 from coaching_service.progress.notes import service as notes
 
@@ -39,6 +39,8 @@ _ORDER_OPEN: Question = {
     "message": "Are birthdays such as 03/04/1990 day and month, or month and day?",
     "options": ["dmy", "mdy"],
 }
+
+_NOT_CHANGED = ("externalId", "sendInvitation")
 
 
 class CustomerImport:
@@ -137,20 +139,18 @@ class CustomerImport:
     async def _store(self, tx: Context, rows: Sequence[CustomerRow]) -> None:
         """Store the clients of rows, in the order of the file, with their notes."""
         new = [row for row in rows if row.target is None]
-        entries, archived = [_entry(row) for row in new], {at for at, row in enumerate(new) if row.source.is_archived}
-        saved = await batch.save_many(tx, entries, self._on_conflict, archived=archived) if new else None
-        if saved is not None and saved["created"] + saved["updated"] < len(new):  # a client was created since the check
+        saved = await batch.save_many(tx, [_entry(row) for row in new], self._on_conflict) if new else None
+        if saved is not None and any(
+            "errors" in each for each in saved["results"]
+        ):  # a client was created since the check
             raise ExternalIdTaken
         ids = iter([result["_id"] for result in saved["results"]] if saved is not None else [])
         for row in rows:
             if row.target is not None:
                 known = await customers.get_visible(tx, row.target, None)
-                change = {name: value for name, value in (row.details or {}).items() if name != "externalId"}
+                change = {name: value for name, value in _entry(row).items() if name not in _NOT_CHANGED}
                 await customers.update_known(tx, known, cast("CustomerChange", change))
             customer_id = row.target or next(ids)
-            is_known = row.target is not None or self._on_conflict == "update"
-            if row.source.has_status and is_known:
-                await customers.set_archived(tx, customer_id, archived=row.source.is_archived)
             if row.source.notes:
                 await _add_notes(tx, customer_id, row.source.notes)
 
@@ -201,8 +201,9 @@ def _plan(result: HistoryResult, problems: int) -> HistoryPlan:
     }
 
 
-def _entry(row: CustomerRow) -> NewCustomer:
-    return cast("NewCustomer", {**(row.details or {}), "sendInvitation": False})
+def _entry(row: CustomerRow) -> CustomerUpsert:
+    status = {"isArchived": row.source.is_archived} if row.source.has_status else {}
+    return cast("CustomerUpsert", {**(row.details or {}), **status, "sendInvitation": False})
 
 
 async def _add_notes(tx: Context, customer_id: ObjectId, texts: Sequence[str]) -> None:

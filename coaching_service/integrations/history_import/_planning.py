@@ -27,7 +27,7 @@ from coaching_service.library.imported_names.models import CREATE, SKIP, NameAns
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.full_names import distinct_names, full_name_key
-from coaching_service.people.customers.models import CustomerIdentity, NewCustomer
+from coaching_service.people.customers.models import CustomerIdentity, CustomerUpsert
 
 _NAME_LABELS = {"customer": "Names of clients", "workout": "Names of workouts"}
 
@@ -177,9 +177,9 @@ async def create_clients(ctx: Context, clients: Sequence[FileClient]) -> dict[st
     return created
 
 
-def _new_client(client: FileClient) -> NewCustomer:
+def _new_client(client: FileClient) -> CustomerUpsert:
     name, surname = split_name(client.name)
-    new: NewCustomer = {"name": name, "surname": surname or None, "sendInvitation": False}
+    new: CustomerUpsert = {"name": name, "surname": surname or None, "sendInvitation": False}
     with suppress(ValidationError):  # another identifier
         new["email"] = _EMAIL.deserialize(client.id)
     return new

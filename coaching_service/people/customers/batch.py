@@ -6,9 +6,9 @@ Creating them takes a number of round trips that does not grow. A known client i
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Literal, cast
 
 from coaching_service.core.auth.access import require_permission
 from coaching_service.core.auth.permissions import CUSTOMERS
@@ -18,14 +18,23 @@ from coaching_service.core.errors import FieldError
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.text import normalize
+from coaching_service.core.validation_messages import REQUIRED
 from coaching_service.people.customers import creation, service, store
 from coaching_service.people.customers._duplicates import find_duplicates
 from coaching_service.people.customers.batch_models import CustomerBatchEntry, CustomerBatchResult
 from coaching_service.people.customers.events import CustomerCreation, CustomersCreated
-from coaching_service.people.customers.models import Customer, CustomerChange, CustomerDetails, NewCustomer, OnConflict
+from coaching_service.people.customers.models import (
+    Customer,
+    CustomerChange,
+    CustomerDetails,
+    CustomerUpsert,
+    OnConflict,
+)
 from coaching_service.people.team import service as team
 
-Entry = NewCustomer | InvalidEntry
+_NOT_CHANGED = ("externalId", "sendInvitation", "version")
+
+Entry = CustomerUpsert | InvalidEntry
 
 
 @dataclass(frozen=True)
@@ -37,23 +46,22 @@ class Check:
 
 
 @transactional
-async def save_many(
-    ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error", *, archived: Collection[int] = ()
-) -> CustomerBatchResult:
+async def save_many(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict = "error") -> CustomerBatchResult:
     """Create a client for each valid entry, or change the one with its identifier in another system.
 
-    Not valid are entries whose trainer is not a coach of the company, and those that repeat an earlier one: its
-    identifier in another system or, without one, name, surname and e-mail. With the conflict `error`, neither are those
-    whose identifier is taken; with `update`, the client with it gets the fields of the entry, unless it is outside of
-    the caller's scope. An employee with the scope `assigned` becomes the trainer of new clients as in service.create.
-    `archived`: the positions of new clients who are archived from the beginning.
-    Raises Forbidden if the caller may not change clients and the conflict is `update`.
+    Not valid are new clients without a name, entries whose trainer is not a coach of the company, and those that repeat
+    an earlier one: its identifier in another system or, without one, name, surname and e-mail. With the conflict
+    `error`, neither are those whose identifier is taken; with `update`, the client with it gets the fields of the
+    entry, unless it is outside of the caller's scope, or at another version than the entry. An employee with the scope
+    `assigned` becomes the trainer of new clients as in service.create.
+    Raises Forbidden if the caller may not change clients and the conflict is `update`, or may not create one.
     """
     if on_conflict == "update":
         require_permission(ctx.caller, CUSTOMERS.EDIT)
     checked = await check(ctx, entries, on_conflict)
     known = checked.known
     results: list[CustomerBatchEntry] = [{"index": index} for index in range(len(entries))]
+    unchanged = 0
     for index, errors in checked.errors.items():
         results[index]["errors"] = list(errors)
     accepted = [
@@ -65,38 +73,55 @@ async def save_many(
         (index, entry, known[entry["externalId"]]) for index, entry in accepted if entry.get("externalId") in known
     ]
     for index, entry, customer in updated:
-        results[index]["_id"] = customer["_id"]
-        change = {name: value for name, value in entry.items() if name not in ("externalId", "sendInvitation")}
-        await service.update_known(ctx, customer, cast("CustomerChange", change))
+        change = {name: value for name, value in entry.items() if name not in _NOT_CHANGED}
+        after = await service.update_known(ctx, customer, cast("CustomerChange", change))
+        has_changed = after["version"] > customer["version"]
+        unchanged += not has_changed
+        result: Literal["updated", "unchanged"] = "updated" if has_changed else "unchanged"
+        results[index] |= {"_id": customer["_id"], "result": result, "version": after["version"]}
     valid = [(index, entry, str(uuid.uuid4())) for index, entry in accepted if entry.get("externalId") not in known]
+    if valid:
+        require_permission(ctx.caller, CUSTOMERS.CREATE)
     documents = [
-        creation.build_document(creation.with_trainer(ctx, entry), token, archived=index in archived)
-        for index, entry, token in valid
+        creation.build_document(creation.with_trainer(ctx, entry), token, archived=entry.get("isArchived", False))
+        for _, entry, token in valid
     ]
     stored = await store.create_many(ctx, documents)
     for (index, _, _), customer in zip(valid, stored, strict=True):
-        results[index]["_id"] = customer["_id"]
+        results[index] |= {"_id": customer["_id"], "result": "created", "version": customer["version"]}
     creations = [
-        CustomerCreation(customer, token, entry["sendInvitation"])
+        CustomerCreation(customer, token, entry.get("sendInvitation", False))
         for (_, entry, token), customer in zip(valid, stored, strict=True)
     ]
     if creations:
         await ctx.publish(CustomersCreated(creations))
-    return {"created": len(stored), "updated": len(updated), "results": results}
+    changed = len(updated) - unchanged
+    return {"created": len(stored), "updated": changed, "unchanged": unchanged, "results": results}
 
 
 @transactional
 async def save_and_compare(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> CustomerBatchResult:
-    """Do what `save_many` does, and name the clients who were there already and may be the same as new ones."""
-    compared = [entry for entry in entries if not isinstance(entry, InvalidEntry)]
+    """Do what `save_many` does, and name the clients who were there already and may be the same as new ones.
+
+    Entries have `archived` for `isArchived`.
+    """
+    entries = [_with_archiving(entry) for entry in entries]
+    compared = [entry for entry in entries if not isinstance(entry, InvalidEntry) and "name" in entry]
     duplicates = iter(await find_duplicates(ctx, compared))
-    by_index = [[] if isinstance(entry, InvalidEntry) else next(duplicates) for entry in entries]
+    by_index = [[] if isinstance(entry, InvalidEntry) or "name" not in entry else next(duplicates) for entry in entries]
     result = await save_many(ctx, entries, on_conflict)
     for entry, same in zip(result["results"], by_index, strict=True):
         others = [each for each in same if each["_id"] != entry.get("_id")]
         if others and "errors" not in entry:
             entry["duplicates"] = others
     return result
+
+
+def _with_archiving(entry: Entry) -> Entry:
+    if isinstance(entry, InvalidEntry) or "archived" not in entry:
+        return entry
+    renamed = {("isArchived" if name == "archived" else name): value for name, value in entry.items()}
+    return cast("CustomerUpsert", renamed)
 
 
 async def check(ctx: Context, entries: Sequence[Entry], on_conflict: OnConflict) -> Check:
@@ -126,7 +151,7 @@ async def _find_errors(
         if isinstance(entry, InvalidEntry):
             continue
         holder = known.get(entry.get("externalId"))
-        error = _find_trainer_error(entry, coaches) or _find_conflict(ctx, holder, on_conflict)
+        error = _find_trainer_error(entry, coaches) or _find_conflict(ctx, entry, holder, on_conflict)
         if error := error or _find_repetition(entry, first_of):
             errors[index] = [error]
         else:
@@ -134,19 +159,27 @@ async def _find_errors(
     return errors
 
 
-def _find_trainer_error(entry: NewCustomer, coaches: set[ObjectId]) -> FieldError | None:
+def _find_trainer_error(entry: CustomerUpsert, coaches: set[ObjectId]) -> FieldError | None:
     if (trainer := entry.get("assignedTo")) is not None and trainer not in coaches:
         return {"field": "assignedTo", "code": "NOT_FOUND", "message": "is not a coach of the company"}
     return None
 
 
-def _find_conflict(ctx: Context, holder: Customer | None, on_conflict: OnConflict) -> FieldError | None:
+def _find_conflict(
+    ctx: Context, entry: CustomerUpsert, holder: Customer | None, on_conflict: OnConflict
+) -> FieldError | None:
     if holder is None:
-        return None
+        required: FieldError = {"field": "name", "code": REQUIRED.code, "message": str(REQUIRED)}
+        return None if "name" in entry else required
     error: FieldError = {"field": "externalId", "code": "EXTERNAL_ID_TAKEN", "message": "is in use by another record"}
     if on_conflict == "update":
         if service.is_in_scope(ctx, holder):
-            return None
+            changed: FieldError = {
+                "field": "version",
+                "code": "VERSION_CONFLICT",
+                "message": f"is {holder['version']} by now: read the client again",
+            }
+            return changed if entry.get("version", holder["version"]) != holder["version"] else None
         error = {
             "field": "externalId",
             "code": "CUSTOMER_OUT_OF_SCOPE",
@@ -155,7 +188,7 @@ def _find_conflict(ctx: Context, holder: Customer | None, on_conflict: OnConflic
     return {**error, "_id": holder["_id"]}
 
 
-def _find_repetition(entry: NewCustomer, first_of: dict[tuple[str, ...], int]) -> FieldError | None:
+def _find_repetition(entry: CustomerUpsert, first_of: dict[tuple[str, ...], int]) -> FieldError | None:
     first = first_of.get(_key_of(entry))
     if first is None:
         return None
@@ -169,5 +202,5 @@ def _key_of(details: CustomerDetails) -> tuple[str, ...]:
     """Return what two entries of the same client have in common."""
     if (external_id := details.get("externalId")) is not None:
         return (external_id,)
-    texts = (details["name"], details.get("surname"), details.get("email"))
+    texts = (details.get("name"), details.get("surname"), details.get("email"))
     return tuple(normalize(text or "") for text in texts)

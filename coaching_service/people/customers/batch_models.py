@@ -13,19 +13,21 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.independent_entries import EntryError, IndependentEntries, InvalidEntry
-from coaching_service.people.customers.models import NewCustomer, OnConflict, SentBatchCustomer
+from coaching_service.core.validation import patch_of
+from coaching_service.people.customers.models import CustomerUpsert, OnConflict, SentBatchCustomer
 
 MAX_CUSTOMERS = 500
-_SENT_CUSTOMER = input_of(SentBatchCustomer, IdentityFields, name="BatchCustomer")
+BatchCustomer = input_of(SentBatchCustomer, IdentityFields, name="NewBatchCustomer")
+_SENT_CUSTOMER = type(patch_of(BatchCustomer, name="BatchCustomer"))
 
 
 class CustomerBatch(TypedDict):
     """Clients to create or change."""
 
     customers: Annotated[
-        Sequence[NewCustomer | InvalidEntry],
+        Sequence[CustomerUpsert | InvalidEntry],
         IndependentEntries(_SENT_CUSTOMER, maximum=MAX_CUSTOMERS),
-        Description(f"1 to {MAX_CUSTOMERS} clients, each validated by itself."),
+        Description(f"1 to {MAX_CUSTOMERS} clients, each validated by itself. A new one needs a `name`."),
     ]
     onConflict: Annotated[
         OnConflict,
@@ -51,6 +53,10 @@ class CustomerBatchEntry(TypedDict):
 
     index: Annotated[int, Description("The position of the entry in the request, from 0.")]
     _id: NotRequired[Annotated[ObjectId, Description("The identifier of the client."), Optional]]
+    result: NotRequired[
+        Annotated[Literal["created", "updated", "unchanged"], Description("What became of the client."), Optional]
+    ]
+    version: NotRequired[Annotated[int, Description("The version that the client has now."), Optional]]
     errors: NotRequired[
         Annotated[
             list[FieldError],
@@ -75,7 +81,8 @@ class CustomerBatchResult(TypedDict):
     """What became of each entry, in order: inspect `errors` even though the status is 200."""
 
     created: Annotated[int, Description("How many clients were created.")]
-    updated: Annotated[int, Description("How many clients have the fields of their entry.")]
+    updated: Annotated[int, Description("How many clients were changed.")]
+    unchanged: Annotated[int, Description("How many clients had the fields of their entry already.")]
     results: Annotated[
         list[CustomerBatchEntry],
         fields.List(fields.Nested(_RESULT_OF_ENTRY)),

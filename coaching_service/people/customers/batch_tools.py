@@ -19,7 +19,7 @@ from coaching_service.people.customers import batch
 from coaching_service.people.customers._duplicates import find_duplicates
 from coaching_service.people.customers.batch_models import Duplicate
 from coaching_service.people.customers.full_names import full_name_key
-from coaching_service.people.customers.models import NewCustomer
+from coaching_service.people.customers.models import CustomerUpsert
 from coaching_service.people.customers.service import full_name
 from coaching_service.people.identities.addresses import account_key
 
@@ -62,10 +62,10 @@ class CreateCustomers(Arguments):
 async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
     """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
     client are named and left out; create_customer creates one anyway."""
-    entries = [cast("NewCustomer", {**each, "sendInvitation": False}) for each in customers]
+    entries = [cast("CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
     known = await find_duplicates(ctx, entries)
     left_out: list[str] = []
-    new: list[NewCustomer] = []
+    new: list[CustomerUpsert] = []
     for entry, duplicates in zip(entries, known, strict=True):
         if duplicates:
             left_out.append(f"{_name(entry)} ({_describe(duplicates[0])})")
@@ -88,7 +88,7 @@ async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, 
     )
 
 
-def _find_repeated(entry: NewCustomer, earlier: Sequence[NewCustomer]) -> str | None:
+def _find_repeated(entry: CustomerUpsert, earlier: Sequence[CustomerUpsert]) -> str | None:
     """Return what an entry has in common with an earlier one, or None."""
     email = account_key(entry["email"] or "")
     if email and any(account_key(each["email"] or "") == email for each in earlier):
@@ -100,5 +100,5 @@ def _describe(duplicate: Duplicate) -> str:
     return f"same {_SAME[duplicate['same']]} as {typed(duplicate['name'])} [{duplicate['_id']}]"
 
 
-def _name(entry: NewCustomer) -> str:
+def _name(entry: CustomerUpsert) -> str:
     return typed(full_name(entry))

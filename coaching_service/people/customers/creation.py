@@ -40,7 +40,9 @@ async def create_customer(
     token = str(uuid.uuid4())
     if (trainer := details.get("assignedTo")) is not None:
         await team.require_coach(ctx, trainer)
-    document = build_document(with_trainer(ctx, details), token, sample=sample)
+    document = build_document(
+        with_trainer(ctx, details), token, sample=sample, archived=details.get("isArchived", False)
+    )
     stored = await _insert(ctx, document, token, send_invitation=send_invitation)
     return cast("CreatedCustomer", {**service.to_response(ctx, stored), "firstAccessToken": token})
 

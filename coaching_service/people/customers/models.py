@@ -239,6 +239,14 @@ class WrittenDetails(ContactDetails):
     assignedTo: Annotated[ObjectId | None, Default(UNSET)]
 
 
+class Archiving(TypedDict):
+    """Whether a client who is changed is archived."""
+
+    isArchived: Annotated[
+        bool, Default(UNSET), Description(request="Whether the client is archived; as it is, if it is not sent.")
+    ]
+
+
 class SentCustomer(WrittenDetails):
     """A client to create."""
 
@@ -253,13 +261,26 @@ class SentBatchCustomer(WrittenDetails):
         Default(False),
         Description("Whether to send an invitation to the e-mail address. Default: false."),
     ]
+    archived: Annotated[
+        bool,
+        Default(UNSET),
+        Description("Whether the client is archived. Not sent: a new client is not, a known one stays as they are."),
+    ]
 
 
-class _Details(WrittenDetails, IdentityInput):
+class ChangedCustomer(WrittenDetails, Archiving):
+    """A client to change."""
+
+
+class SentOrChangedCustomer(SentCustomer, Archiving):
+    """A client to create or to change."""
+
+
+class _Details(ChangedCustomer, IdentityInput):
     pass
 
 
-class _NewCustomer(SentCustomer, IdentityInput):
+class _NewCustomer(SentOrChangedCustomer, IdentityInput):
     pass
 
 

@@ -19,7 +19,13 @@ from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
 from coaching_service.people.customers import batch, creation, listing, models, profile_photos, service
 from coaching_service.people.customers.batch_models import CustomerBatch, CustomerBatchResult
-from coaching_service.people.customers.schemas import CreatedCustomer, Customer, CustomerFields, NewCustomer
+from coaching_service.people.customers.schemas import (
+    CreatedCustomer,
+    Customer,
+    CustomerUpdate,
+    NewCustomer,
+    UpsertedCustomer,
+)
 from coaching_service.people.customers.trainer_filter import parse_trainers
 
 routes = Routes("/coach/customers", tag="Customers")
@@ -67,7 +73,7 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
 
 @routes.post(
     "/batch",
-    access=coach(CUSTOMERS.CREATE),
+    access=coach_with_any(CUSTOMERS.CREATE, CUSTOMERS.EDIT),
     status=200,
     body=input_of(CustomerBatch, DryRun)(),
     rolls_back=True,
@@ -80,9 +86,10 @@ async def create_customers(ctx: Context, body: CustomerBatch) -> CustomerBatchRe
 
     A client is created for every valid entry, whatever the others are; all of them or, if the request fails, none. An
     entry that repeats an earlier one is not valid: its `externalId` or, without one, name, surname and e-mail address.
-    With `onConflict: update` the client who has the `externalId` of an entry gets the fields that are sent, which also
-    needs `customers.edit`. Unknown fields are 400. No mail is sent unless `sendInvitation` is true, and no first-access
-    tokens are returned.
+    With `onConflict: update` the client who has the `externalId` of an entry gets the fields that are sent, and no
+    others: `name` may be missing then, and who is archived stays archived unless `archived` is false. It needs
+    `customers.edit`, and `customers.create` if an entry is new. Unknown fields are 400. No mail is sent unless
+    `sendInvitation` is true, and no first-access tokens are returned.
     """
     return await batch.save_and_compare(ctx, body["customers"], body["onConflict"])
 
@@ -130,7 +137,7 @@ async def unarchive_customer(ctx: Context, body: models.CustomerReference) -> mo
     "/by-external-id/{externalId}",
     access=coach_with_any(CUSTOMERS.CREATE, CUSTOMERS.EDIT),
     path_fields={"externalId": ExternalId()},
-    body=upsert_of(NewCustomer, name="CustomerUpsert"),
+    body=upsert_of(UpsertedCustomer, name="CustomerUpsert"),
     returns=Customer,
     errors=(NotFound,),
     rolls_back=True,
@@ -148,14 +155,14 @@ async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerU
         ctx,
         external_id,
         cast("models.CustomerChange", change),
-        lambda: complete_upsert(NewCustomer(), body),
+        lambda: complete_upsert(UpsertedCustomer(), body),
     )
 
 
 @routes.patch(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
-    body=patch_of(CustomerFields, name="CustomerChange"),
+    body=patch_of(CustomerUpdate, name="CustomerChange"),
     returns=Customer,
     example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
 )

@@ -33,7 +33,7 @@ from coaching_service.people.notification_settings.models import NotificationSet
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
-_ROLE_FIELDS = ("groups", "assignedTo")
+_ROLE_FIELDS = ("groups", "assignedTo", "isArchived")
 _NOT_SHOWN = ("profilePhoto", *store.PRIVATE_ORDER)
 _SEARCHED_FIELDS = {"name", "surname", "email"}
 _ADDED = "addedClient"
@@ -235,15 +235,16 @@ async def update(
     return to_response(ctx, customer)
 
 
-async def update_known(ctx: Context, customer: Customer, change: CustomerChange) -> None:
+async def update_known(ctx: Context, customer: Customer, change: CustomerChange) -> Customer:
     """Change a client who was read in this transaction, and whose access and new trainer have been checked.
 
-    Fields that have these values already are not changes.
+    Fields that have these values already are not changes. Returns the client, the one that was read if nothing changed.
     """
-    if _changed_fields(customer, change, only_differences=True):
-        await _rewrite(
-            ctx, customer["_id"], lambda stored: _changed_fields(stored, change, only_differences=True), change
-        )
+    if not _changed_fields(customer, change, only_differences=True):
+        return customer
+    return await _rewrite(
+        ctx, customer["_id"], lambda stored: _changed_fields(stored, change, only_differences=True), change
+    )
 
 
 def _changed_fields(stored: Customer, change: CustomerChange, *, only_differences: bool) -> Mapping[str, object]:
@@ -269,11 +270,14 @@ async def _rewrite(
 
     Its derived figures follow its time zone, what is due to notify follows that and its settings, programs its groups.
     """
-    groups, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
+    before, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
+    role = customer["customerRoleData"]
+    if role["isArchived"] is not before["isArchived"]:
+        await locks_store.follow_archiving(ctx, [customer_id], archived=role["isArchived"])
     if "timezone" in change or "notifications" in change:
         await locks_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
-        moved = GroupsChange.between(customer_id, groups, customer["customerRoleData"]["groups"])
+        moved = GroupsChange.between(customer_id, before["groups"], role["groups"])
         await ctx.publish(GroupsChanged([moved]))
     return customer
 

@@ -170,8 +170,8 @@ async def exists(services: Services, company_id: ObjectId, customer_id: ObjectId
 
 async def rewrite(
     ctx: Context, customer_id: ObjectId, mutate: Callable[[Customer], Mapping[str, object]], version: int | None
-) -> tuple[list[str], Customer]:
-    """Set the fields that `mutate` returns for the stored client; returns the groups that it had, and the client.
+) -> tuple[CustomerRoleData, Customer]:
+    """Set the fields that `mutate` returns for the stored client; returns the role data it had, and the client.
 
     Its groups are counted, in the caller's transaction. Raises NotFound, Conflict if it is no longer at `version`.
     """
@@ -185,7 +185,7 @@ async def rewrite(
     if after is None:
         raise NotFound("customer")
     await counters.count_changed(ctx, before, [after["customerRoleData"]])
-    return before[0]["groups"], after
+    return before[0], after
 
 
 async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:

@@ -74,6 +74,7 @@ async def add_to_calendar(
     What is before the date `first` is left out. `group`: the group that the client has joined to get it.
     """
     owner = ClientCalendar(customer_id)
+    await owner.require_open(ctx)
     taken_over = [each["programBlockId"] for each in dated.blocks if each.get("programBlockId") is not None]
     if first is not None:
         dated = replace(dated, blocks=[block for block in dated.blocks if str(block["date"]) >= first])

@@ -145,9 +145,11 @@ async def apply(
     """Do what the batch says to the schedule of an owner whose access has been checked, and return the blocks.
 
     `days` are all blocks that are on the days of its blocks, in order. With `dry_run`, writes nothing; new blocks and
-    their items then have no identifiers. Raises Conflict if a block to change has changed since it was read, and
-    ExternalIdTaken.
+    their items then have no identifiers. Raises Conflict if a block to change has changed since it was read, or new
+    ones are for an archived client (CUSTOMER_ARCHIVED), and ExternalIdTaken.
     """
+    if batch.created:
+        await owner.require_open(ctx)
     if dry_run:
         created = await store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created])
         changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import NotFound
+from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -44,6 +44,9 @@ class ScheduleOwner(ABC):
     async def authorize_and_lock(self, ctx: Context) -> None:
         """Do what `require_access` does, as the first operation of a transaction that changes the schedule."""
         await self.require_access(ctx)
+
+    async def require_open(self, ctx: Context) -> None:  # noqa: B027  # only clients are closed
+        """Raise Conflict (CUSTOMER_ARCHIVED) if nothing may be planned for this owner."""
 
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads, if the caller may access this owner. Raises NotFound or Forbidden.
@@ -119,6 +122,13 @@ class ClientCalendar(ScheduleOwner):
     async def authorize_and_lock(self, ctx: Context) -> None:
         """Lock the client. Raises NotFound or Forbidden if the caller may not access the client."""
         await customers.authorize_and_lock(ctx, self.customer_id)
+
+    async def require_open(self, ctx: Context) -> None:
+        """Raise Conflict (CUSTOMER_ARCHIVED) if the client is archived."""
+        if await customers.is_archived(ctx, self.customer_id):
+            raise Conflict(
+                "The client is archived: restore the client before you plan workouts", code="CUSTOMER_ARCHIVED"
+            )
 
     async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
         """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
