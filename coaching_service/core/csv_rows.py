@@ -12,7 +12,7 @@ from coaching_service.core.text import without_separators
 # Where a formula may begin: in a cell, and behind what separates cells or lines for a spreadsheet that expects other
 # separators than commas.
 _START = r"(^|;|\t|\r\n?|\n)"
-_FORMULA = r"(?=[\s\"']*[=+\-@])"
+_FORMULA = r"(?=[\s\"']*[=+\-@＝＋－＠])"  # full-width characters begin one in some spreadsheets
 _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(f"{_START}'{_FORMULA}")
 
 

@@ -46,8 +46,12 @@ class StoredIdentity(TypedDict, total=False):
 
 
 class ExternalId(Text):
-    """The identifier of a record in another system: 1 to 200 visible ASCII characters."""
+    """The identifier of a record in another system: 1 to 200 visible ASCII characters, not `.` or `..`.
 
+    Clients remove these two from a path before they send it.
+    """
+
+    default_error_messages = {"dots": Message("must not be . or ..", "INVALID_EXTERNAL_ID")}
     _check = validate.Regexp(
         _PATTERN[:-1] + r"\Z", error=Message("must be 1 to 200 visible ASCII characters", "INVALID_EXTERNAL_ID")
     )
@@ -60,6 +64,8 @@ class ExternalId(Text):
         if not isinstance(value, str):
             raise self.make_error("invalid")
         self._check(value)
+        if value in (".", ".."):
+            raise self.make_error("dots")
         return value
 
 

@@ -21,6 +21,9 @@ _ENDS_OF = dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING) | dict.from
 _APOSTROPHE = "'\u2018\u2019\u02bc`\u00b4"
 _APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
 
+# Tags are invisible, and only the flags of parts of countries have some: a black flag, letters, and an end.
+_TAGS = re.compile("(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]")
+
 # Line and paragraph separator, and next line: other programs end a line there.
 _SEPARATORS = str.maketrans("\u2028\u2029\x85", "   ")
 
@@ -50,6 +53,18 @@ def isolate_direction(text: str) -> str:
                 pass
         characters.append(character)
     return "".join([_FIRST_STRONG_ISOLATE, *characters, *reversed(ends), _POP_ISOLATE])
+
+
+def without_invisible_controls(text: str) -> str:
+    """Return a text without characters that change the direction of writing, and without tags outside of flags."""
+    return _TAGS.sub(lambda match: match[1] or "", DIRECTION_CONTROLS.sub("", text))
+
+
+def apostrophe_spellings(text: str) -> list[str]:
+    """Return a text, and the same with each kind of apostrophe in place of its own."""
+    if not _APOSTROPHES.search(text):
+        return [text]
+    return list(dict.fromkeys([text, *(_APOSTROPHES.sub(each, text) for each in _APOSTROPHE)]))
 
 
 def normalize(text: str) -> str:

@@ -52,8 +52,10 @@ class Narrowing:
 
 
 def read_narrowing(query: MultiMapping[str]) -> Narrowing:
-    """Return what the query of an address says. Raises BadRequest for an unknown group, or no identifier."""
+    """Return what the query of an address says. Raises BadRequest for unknown parameters and values."""
     groups, customer_id = None, None
+    if unknown := sorted({*query} - {"tools", "customer"}):
+        raise BadRequest(f"The address takes tools and customer, not {unknown[0][:50]}")
     if "tools" in query:
         named = [name.strip() for value in query.getall("tools") for name in value.split(",")]
         if not named or not {*named} <= {*CHOICES}:

@@ -88,3 +88,10 @@ async def test_large_bodies_are_decoded_on_a_thread_with_the_same_result(coach: 
     error = (await coach.send("POST", "/coach/customers", data=twice, headers=JSON)).refused(400)
     assert error["code"] == "REPEATED_JSON_NAME"
     assert await coach.names() == ["Ana"]
+
+
+async def test_a_byte_order_mark_is_skipped(coach: CoachClient) -> None:
+    """Some programs write one before UTF-8."""
+    mark = "\ufeff".encode()
+    (await coach.send("POST", "/coach/customers", data=mark + b'{"name": "Ana"}', headers=JSON)).ok(201)
+    (await coach.send("POST", "/coach/customers", data=mark * 2 + b"{}", headers=JSON)).refused(400)

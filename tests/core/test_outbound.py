@@ -90,6 +90,8 @@ async def test_request_goes_to_the_address_of_the_name_with_its_host(serve: Serv
         ("file:///etc/passwd", "URL_INVALID"),
         ("/hook", "URL_INVALID"),
         ("https:///hook", "URL_INVALID"),
+        ("https://[v1.x]/", "URL_INVALID"),
+        ("https://[v1.example.com]/", "URL_INVALID"),
         ("https://a b/", "URL_INVALID"),
         ("https://example.com:99999/", "URL_INVALID"),
         ("https://user@example.com/", "URL_WITH_CREDENTIALS"),

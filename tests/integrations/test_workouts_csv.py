@@ -72,6 +72,10 @@ async def test_text_never_becomes_a_formula(coach: CoachClient) -> None:
     ("text", "written"),
     [
         ("easy;=1+1", "easy;'=1+1"),
+        ("＝1+1", "'＝1+1"),
+        (" ＋1", "' ＋1"),
+        ("a;－1", "a;'－1"),
+        ("＠SUM(1)", "'＠SUM(1)"),
         ('slow; "=cmd()"', 'slow;\' "=cmd()"'),
         ("first\n@SUM(A1)", "first\n'@SUM(A1)"),
         ("a\r\n+1", "a\r\n'+1"),

@@ -71,12 +71,14 @@ async def test_address_has_only_the_tools_of_its_groups(mcp: McpHttpClient, coac
 
 
 @pytest.mark.parametrize(
-    "query", ["tools=", "tools=read,all", "tools=Read", "customer=", "customer=ana", "customer=1&customer=2"]
+    "query",
+    ["tools=", "tools=read,all", "tools=Read", "customer=", "customer=ana", "customer=1&customer=2", "tool=read"],
 )
 async def test_unknown_value_is_refused_with_the_choices(mcp: McpHttpClient, query: str) -> None:
     reply = await mcp.send(path=f"/mcp?{query}", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert reply.status == 400
-    choices = "read, plan, log, outreach, library" if query.startswith("tools") else "list_customers"
+    choices = "read, plan, log, outreach, library" if query.startswith("tools=") else "list_customers"
+    choices = "takes tools and customer" if query == "tool=read" else choices
     assert choices in reply.json["error_description"]
 
 

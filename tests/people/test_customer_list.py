@@ -165,3 +165,26 @@ async def test_email_reads_only_the_clients_who_have_it(coach: CoachClient, othe
     ]  # not of the background
     assert entries
     assert all("COLLSCAN" not in entry["planSummary"] and entry["keysExamined"] <= 3 for entry in entries)
+
+
+async def test_groups_are_found_with_any_apostrophe(coach: CoachClient) -> None:
+    await coach.create_customer("Ana", groups=["Women\u2019s"])
+    await coach.create_customer("Bo", groups=["Women's"])
+    for typed in ("Women's", "Women\u2019s", "Women`s"):
+        assert await coach.names(groups=typed) == ["Ana", "Bo"]
+    assert await coach.names(groups="Womens") == []
+
+
+async def test_an_address_is_found_in_both_spellings_of_its_domain(coach: CoachClient) -> None:
+    await coach.create_customer("Ana", email="ana@exämple.com")
+    await coach.create_customer("Bo", email="bo@xn--exmple-cua.com")
+    for local, name in (("ana", "Ana"), ("BO", "Bo")):
+        for domain in ("exämple.com", "xn--exmple-cua.com", "EXÄMPLE.com"):
+            assert await coach.names(email=f"{local}@{domain}") == [name], domain
+
+
+@pytest.mark.parametrize("external_id", [".", ".."])
+async def test_an_external_identifier_that_is_a_step_in_a_path_is_refused(coach: CoachClient, external_id: str) -> None:
+    refused = (await coach.post("/coach/customers", {"name": "Ana", "externalId": external_id})).refused(400)
+    assert refused["errors"][0]["code"] == "INVALID_EXTERNAL_ID"
+    await coach.create_customer("Bo", externalId="...")

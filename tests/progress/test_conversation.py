@@ -329,6 +329,17 @@ async def test_operators_in_input_do_not_reach_the_database(coach: CoachClient, 
 BULK = "/coach/customers/bulk/message"
 
 
+async def test_a_message_has_no_characters_that_hide_or_turn_what_is_read(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    scotland = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    text = f"Pay \u202e001\u202c \u2066now\u2069\U000e0048\U000e0069 {scotland}"
+    sent = (await coach.post(client_path(ana, "messages"), {"text": text})).ok(201)
+    assert sent["text"] == f"Pay 001 now {scotland}"
+    (await coach.post(BULK, {"ids": [ana["_id"]], "text": text})).ok()
+    assert [each["text"] for each in (await coach.get(client_path(ana, "messages"))).ok()["docs"]] == [sent["text"]] * 2
+    (await coach.post(client_path(ana, "messages"), {"text": "\u202e\u2066"})).refused(400)
+
+
 async def test_bulk_message_reaches_each_client_once(coach: CoachClient) -> None:
     clients = [await coach.create_customer(f"Client {number}") for number in range(25)]
     ids = [client["_id"] for client in clients]

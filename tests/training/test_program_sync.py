@@ -356,7 +356,7 @@ async def test_the_program_of_the_guide_updates_clients(coach: CoachClient, tmp_
     await add_day(coach, program, 2)
     script = tmp_path / "update.py"
     script.write_text(GUIDE.read_text("utf-8").partition("```python\n")[2].partition("```")[0])
-    settings = {"COACHING_URL": coach.address("/").rstrip("/"), "COACHING_API_KEY": str(coach.key)}
+    settings = {"BASE": coach.address("/").rstrip("/"), "KEY": str(coach.key)}
     for option, count in (((), 1), (("--update",), 2)):
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, str(script), program["_id"], *option),

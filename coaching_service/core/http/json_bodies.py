@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -58,8 +59,9 @@ def decode_json(raw: bytes) -> Any:
     """Return the value of a body.
 
     Raises orjson.JSONDecodeError if it is not JSON, BadRequest if it is nested more than 64 levels deep, or if an
-    object has a name twice: RFC 8259 leaves open which of the values counts.
+    object has a name twice: RFC 8259 leaves open which of the values counts. A byte order mark before it is skipped.
     """
+    raw = raw.removeprefix(codecs.BOM_UTF8)
     value = orjson.loads(raw)
     # Only as many levels as opening brackets are possible.
     if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):

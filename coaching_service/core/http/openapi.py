@@ -336,9 +336,16 @@ def _dry_run_response(route: Route) -> dict[str, Any]:
         "With `dryRun`: what the operation would do. Nothing is written, and what would be new has null as identifier."
     )
     content: dict[str, Any] = {"schema": _returned(route.returns)}
-    if (example := response_examples().get(f"{route.operation_id}{DRY_RUN_EXAMPLE}")) is not None:
+    example = response_examples().get(f"{route.operation_id}{DRY_RUN_EXAMPLE}")
+    if example is not None and not _has_null_identifier(example):  # the schema is that of stored records
         content["example"] = example
     return {"description": description, "headers": _headers(), "content": {"application/json": content}}
+
+
+def _has_null_identifier(value: Any) -> bool:
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    is_new = isinstance(value, dict) and "_id" in value and value["_id"] is None
+    return is_new or any(_has_null_identifier(entry) for entry in entries)
 
 
 def _returned(returns: Any) -> Any:

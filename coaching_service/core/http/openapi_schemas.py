@@ -195,6 +195,6 @@ def _simplify_schema(schema: dict[str, Any]) -> None:
 
 
 def _move_default(schema: dict[str, Any], default: Any) -> None:
-    if default is not None and "Default:" not in schema.get("description", ""):
+    if default not in (None, "") and "Default:" not in schema.get("description", ""):
         word = {True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default
         schema["description"] = f"{schema.get('description', '')} Default: {word}.".strip()

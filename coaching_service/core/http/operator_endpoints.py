@@ -45,7 +45,7 @@ _DOCS_FILES = {
     "docs.js": "text/javascript; charset=utf-8",
     "icon.svg": "image/svg+xml; charset=utf-8",
 }
-_PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY}
+_PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY, "Referrer-Policy": "same-origin"}
 
 
 class OperatorEndpoints:

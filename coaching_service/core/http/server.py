@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
-from aiohttp.http_exceptions import BadHttpMethod
+from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_runner import AppRunner
 
@@ -22,11 +22,14 @@ from coaching_service.core.http.responses import to_json
 # Of requests that never reach the application.
 PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     400: {"message": "The request is not valid HTTP", "error": "Bad Request", "code": "MALFORMED_HTTP"},
+    414: {"message": "The address must not be longer than 8 kB", "error": "URI Too Long", "code": "URI_TOO_LONG"},
     417: {"message": "The expectation cannot be met", "error": "Expectation Failed", "code": "EXPECTATION_FAILED"},
     500: {"message": "Internal server error", "error": "Internal Server Error"},
     501: {"message": "The method is not supported", "error": "Not Implemented"},
     503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable", "code": "UNAVAILABLE"},
 }
+_MAX_ADDRESS_BYTES = 8190
+_MAX_HEADER_BYTES = _MAX_ADDRESS_BYTES + 1  # so that the error says which of both is too long
 _VERSIONS = (HttpVersion10, HttpVersion11)
 _RETRY_SECONDS = 10
 _CLOSING_CHECK_SECONDS = 0.02
@@ -68,7 +71,8 @@ class _ConnectionHandler(RequestHandler):
     """One connection: counted, and closed if the headers of a request do not arrive in time."""
 
     def __init__(self, manager: web.Server, *, limits: ConnectionLimits, **options: Any) -> None:
-        super().__init__(manager, keepalive_timeout=limits.keepalive_seconds, **options)
+        line = {"max_line_size": _MAX_ADDRESS_BYTES, "max_field_size": _MAX_HEADER_BYTES}
+        super().__init__(manager, keepalive_timeout=limits.keepalive_seconds, **(options | line))
         self._limits = limits
         self._admitted_address: str | None = None
         self._header_timer: asyncio.TimerHandle | None = None
@@ -141,6 +145,8 @@ class _ConnectionHandler(RequestHandler):
     ) -> web.StreamResponse:
         if request.writer.output_size > 0:
             raise ConnectionError("the response has already started")
+        if isinstance(exc, LineTooLong) and exc.args[1] == _MAX_ADDRESS_BYTES:
+            status = web.HTTPRequestURITooLong.status_code
         response = protocol_error(501 if isinstance(exc, BadHttpMethod) else status)
         response.force_close()
         return response

@@ -42,6 +42,8 @@ def canonical_url(text: str, *, http: bool = False, private: bool = False) -> UR
     if not private and (is_address(host) or is_local_name(host)):
         raise OutboundError("ADDRESS_NOT_ALLOWED", "must contain the name of a public host, not an address")
     if not is_address(host):
+        if "[" in text:
+            raise OutboundError("URL_INVALID", "must have a possible name of a host")
         _require_name(host, private=private)
     port = url.port or 0
     if not private and port not in _PORTS[url.scheme] and port < _FIRST_FREE_PORT:

@@ -9,9 +9,9 @@ from marshmallow import RAISE, fields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, Integer, ListOf, StringList, Text
+from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, Integer, ListOf, StringList
 from coaching_service.people.customers.models import CustomerFilter
-from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.models import MessageField
 from coaching_service.training.schedule.models import OnConflict, SkipReason, on_conflict
 
 _MAXIMUM = 20_000
@@ -80,7 +80,7 @@ class BulkMetricsSetAssignment(CustomerSelection):
 class BulkMessage(CustomerSelection):
     """The message to send to each client."""
 
-    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH), Description("Plain text.")]
+    text: Annotated[str, MessageField(), Description("Plain text.")]
 
 
 class BulkFailure(TypedDict):

@@ -57,7 +57,8 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
     """Undo a change, or all changes of a bulk operation by their `batchId`.
 
     Documents are restored unless they have been changed since. The undo is a change itself and can be undone. It needs
-    the permission of the operation that reverses the change. A batch of more than 500 changes is undone by a job.
+    the permission of the operation that reverses the change. Creating and deleting a client, uploads, messages, mail,
+    keys and the team cannot be undone. A batch of more than 500 changes is undone by a job.
     """
     return await undo.undo_or_begin_job(ctx, change_id, claim)
 

@@ -36,7 +36,7 @@ from coaching_service.people.customers.store import (
     customers,
     rate_field,
 )
-from coaching_service.people.identities.addresses import account_key
+from coaching_service.people.identities.addresses import account_key, spellings
 
 # The figures by which lists are sorted: the field, the least value it can have, and the index.
 _FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {
@@ -204,10 +204,11 @@ async def find_by_sort_names(ctx: Context, names: Collection[str]) -> list[Custo
 
 
 async def find_ids_by_email(ctx: Context, email: str) -> list[ObjectId]:
-    """Return the identifiers of the clients with an e-mail address, without regard to case."""
+    """Return the identifiers of the clients with an e-mail address, whatever case and spelling its domain has."""
     if not email:
         return []
-    clients = await customers.find(ctx, {"email": email}, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
+    where: Filter = {"email": {"$in": spellings(email)}}
+    clients = await customers.find(ctx, where, fields=("email",), hint=EMAIL_INDEX, ignore_case=True)
     # The order of the index also ignores other differences, such as of width.
     return [each["_id"] for each in clients if account_key(each["email"] or "") == account_key(email)]
 

@@ -10,6 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
 from coaching_service.core.pagination import Page, page_document, skip_of
+from coaching_service.core.text import apostrophe_spellings
 from coaching_service.people.customers import list_store, service, store
 from coaching_service.people.customers.models import CustomerGroup, CustomerProfile, SortFigure
 
@@ -95,7 +96,7 @@ def build_list_filter(
     """Return the filter of a list, and whether it selects all archived or all active clients of the company."""
     where: Filter = {store.ARCHIVED: archived} | service.limit_to_scope(ctx)
     if groups:
-        where[store.GROUPS] = {"$in": groups}
+        where[store.GROUPS] = {"$in": [each for group in groups for each in apostrophe_spellings(group)]}
     allowed: set[ObjectId | None] | None = set(trainers) if trainers else None
     if ctx.caller.customers_scope == "assigned":
         allowed = {ctx.caller.id} if allowed is None else allowed & {ctx.caller.id}

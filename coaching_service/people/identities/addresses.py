@@ -21,15 +21,15 @@ def normalize_email(email: str) -> str:
 
 def spellings_of(email: str) -> list[str]:
     """Return the spellings under which an e-mail address can be stored: first, those before there was one form."""
-    return [*dict.fromkeys([_to_lower(email.strip()), *_current_spellings(email)])]
+    return [*dict.fromkeys([_to_lower(email.strip()), *spellings(email)])]
 
 
 def account_key(email: str) -> str:
     """Return what is the same for all spellings of an e-mail address."""
-    return min(_current_spellings(email))
+    return min(spellings(email))
 
 
-def _current_spellings(email: str) -> list[str]:
+def spellings(email: str) -> list[str]:
     """Return the stored form, and the forms with the domain in Unicode and as in the Domain Name System.
 
     Browsers send `exämple.com` as `xn--exmple-cua.com`.

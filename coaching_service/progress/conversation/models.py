@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 from marshmallow import fields
 
@@ -14,6 +14,7 @@ from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
+from coaching_service.core.text import without_invisible_controls
 from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -192,12 +193,21 @@ class MessageSubjectInput(TypedDict):
     witemId: NotRequired[ObjectId | None]
 
 
+class MessageField(Text):
+    """The text of a message, without characters that a reader does not see and that change what is read."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_TEXT_LENGTH, **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        readable = without_invisible_controls(value) if isinstance(value, str) else value
+        return super()._deserialize(readable, attr, data)
+
+
 class MessageText(TypedDict):
     """The text of a message."""
 
-    text: Annotated[
-        str, Text(max_length=MAX_TEXT_LENGTH), Description("Plain text.", argument="Plain text, in the coach's words.")
-    ]
+    text: Annotated[str, MessageField(), Description("Plain text.", argument="Plain text, in the coach's words.")]
 
 
 class NewMessage(MessageText):

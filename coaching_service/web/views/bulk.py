@@ -19,7 +19,7 @@ from coaching_service.lifecycle.customer_bulk.models import Selection
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
-from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.models import MessageField
 from coaching_service.training.programs import service as programs
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
@@ -55,7 +55,7 @@ class _ActionInput(ConfirmedClients):
     startDate: Annotated[str | None, CalendarDate()]
     onConflict: ConflictChoice
     metricsSetId: ObjectId | None
-    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
+    text: Annotated[str, MessageField(allow_blank=True), Default("")]
 
 
 @pages.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk.html")
