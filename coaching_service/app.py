@@ -20,7 +20,12 @@ from coaching_service.core.http.cross_origin import CrossOrigin
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.interruption import end_interruption
 from coaching_service.core.http.middleware import request_middleware
-from coaching_service.core.http.operator_endpoints import OperatorEndpoints, core_readings
+from coaching_service.core.http.operator_endpoints import (
+    OperatorEndpoints,
+    core_readings,
+    metrics_handler,
+    only_locally,
+)
 from coaching_service.core.http.request_limits import Authenticate, RequestLimits
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.http.security_headers import adding_security_headers
@@ -96,7 +101,10 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
     )
     mount(app, routes, dependencies)
     operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
-    app.add_routes(operator_endpoints.routes(READINGS if settings.metrics_port is None else None))
+    metrics = metrics_handler(services, READINGS) if settings.metrics_port is None else None
+    if metrics is not None and settings.metrics_address is None:
+        metrics = only_locally(metrics, settings.trusted_proxies)
+    app.add_routes(operator_endpoints.routes(metrics))
     app.add_routes(_mcp_endpoint(settings, services, dependencies).routes())
     app.add_routes(Endpoints(services, settings.trusted_proxies).routes())
     coach_application.mount(app, dependencies)

@@ -179,6 +179,9 @@ class DeclaredSettings(BaseSettings):
     counts as unreachable (`connectTimeoutMS`)."""
     metrics_port: Port | None = None
     """Serves `/metrics` on its own port. Unset: on the port of the API."""
+    metrics_address: str | None = None
+    """Where `/metrics` is served: the address that `METRICS_PORT` listens on (`0.0.0.0`: all). Unset: that port listens
+    on 127.0.0.1, and the port of the API serves `/metrics` only to callers on the same machine."""
     trusted_proxies: Annotated[int, Field(ge=0, le=10)] = 0
     """Number of your own proxies in front of the service; limits per network address then use the address they report
     in `X-Forwarded-For`."""

@@ -33,7 +33,11 @@ def bind(settings: Settings) -> tuple[Sockets, Settings]:
     api = _bind(settings.host, settings.port, "--host or --port")
     port = settings.metrics_port
     try:
-        metrics = None if port is None else _bind(settings.host, port, "METRICS_PORT")
+        metrics = (
+            None
+            if port is None
+            else _bind(settings.metrics_address or "127.0.0.1", port, "METRICS_PORT or METRICS_ADDRESS")
+        )
     except SettingsError:
         api.close()
         raise

@@ -154,6 +154,28 @@ async def test_metrics_of_a_route_are_small(settings: Settings, services: Servic
     assert len(text) - before - own_series < 1500
 
 
+@pytest.mark.parametrize(
+    ("address", "reported", "status"),
+    [
+        (None, "203.0.113.7", 404),
+        (None, "127.0.0.1", 200),
+        (None, "::1", 200),
+        (None, "x", 404),
+        ("0.0.0.0", "203.0.113.7", 200),
+    ],
+)
+async def test_metrics_are_for_the_same_machine_unless_an_address_is_set(
+    settings: Settings, services: Services, address: str | None, reported: str, status: int
+) -> None:
+    own = settings.model_copy(update={"metrics_address": address, "trusted_proxies": 1})
+    async with TestServer(create_app(own, services)) as server:
+        anonymous = CoachClient(server, None, None)
+        reply = await anonymous.send("GET", "/metrics", headers={"X-Forwarded-For": reported})
+        await anonymous.close()
+    assert reply.status == status
+    assert status == 200 or reply.json["code"] == "ROUTE_NOT_FOUND"
+
+
 async def test_metrics_port_replaces_the_public_metrics_path(settings: Settings, services: Services) -> None:
     async with TestServer(create_app(settings.model_copy(update={"metrics_port": 9}), services)) as server:
         anonymous = CoachClient(server, None, None)

@@ -207,6 +207,18 @@ async def test_code_and_access_token_expire(
     assert await opens(unauthenticated, (await application.renew(tokens["refresh_token"])).ok()["access_token"])
 
 
+async def test_reuse_after_the_successor_was_used_revokes_the_grant(
+    browser: Visitor, application: OAuthApplication
+) -> None:
+    """Also within the grace period: an application that has used the successor has received it."""
+    first = (await approve(browser, application))["refresh_token"]
+    second, sibling = [(await application.renew(first)).ok()["refresh_token"] for _ in range(2)]
+    third = (await application.renew(second)).ok()["refresh_token"]
+    assert (await application.renew(first)).json["error"] == "invalid_grant"
+    for token in (third, sibling):
+        assert (await application.renew(token)).json["error"] == "invalid_grant"
+
+
 @pytest.mark.parametrize("which", ["access_token", "refresh_token"])
 async def test_application_revokes_its_own_grant(
     browser: Visitor, application: OAuthApplication, unauthenticated: McpHttpClient, which: str

@@ -238,6 +238,21 @@ async def test_who_may_set_it(coach: CoachClient) -> None:
         (await coach.put(PATH, {**body, **change})).refused(400)
 
 
+async def test_an_employee_sets_no_program_for_clients_of_others(coach: CoachClient) -> None:
+    """Contract 21, with the scope `assigned`: a group with a client of another coach, archived or not, is not theirs."""
+    employee = coach.with_key(await employee_key(coach, "customers.view", "customers.edit", "programs.view"))
+    body = {"programId": (await program_with(coach, 1))["_id"], "startOn": "joinDay", "existing": True}
+    own = await coach.create_customer("Ana", groups=[GROUP], assignedTo=(await employee.get("/me")).ok()["_id"])
+    assert (await employee.put(PATH, body)).ok()["enrolled"] == 1
+    other = await coach.create_customer("Bo", groups=[GROUP])
+    (await coach.put("/coach/customers/archive", {"id": other["_id"]})).ok()
+    (await employee.put(PATH, body)).refused(403, "other coaches")
+    (await employee.delete(PATH)).refused(403, "other coaches")
+    (await coach.patch(client_path(other), {"groups": []})).ok()
+    (await employee.delete(PATH)).ok(204)
+    assert len(await programs_of(coach, own)) == 1
+
+
 async def test_a_program_that_leaves_the_calendar_keeps_nobody_out_of_the_group(coach: CoachClient) -> None:
     """It is refused, and not given once it has got too long."""
     rule = {"startOn": LAST_DAY}

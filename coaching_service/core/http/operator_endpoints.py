@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from functools import cached_property, partial
+from ipaddress import ip_address
 from math import nan
 from typing import Any
 
@@ -25,6 +26,7 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import docs_page, guides_pages
 from coaching_service.core.http.guides_pages import Guide
 from coaching_service.core.http.openapi import describe
+from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.routes import Route
 from coaching_service.core.http.static_content import StaticContent
@@ -58,8 +60,8 @@ class OperatorEndpoints:
         self._readiness_check: asyncio.Task[None] | None = None
         self._comparison: asyncio.Task[None] | None = None
 
-    def routes(self, readings: Sequence[Reading] | None) -> list[web.RouteDef]:
-        """Return the aiohttp routes; /metrics with these readings, or without it."""
+    def routes(self, metrics: Handler | None) -> list[web.RouteDef]:
+        """Return the aiohttp routes, with the handler of /metrics or without it."""
         routes = [
             web.get("/healthz", self.healthz),
             web.get("/readyz", self.readyz),
@@ -71,8 +73,8 @@ class OperatorEndpoints:
                 for guide in guides_pages.list_guides()
             ),
         ]
-        if readings is not None:
-            routes.append(web.get("/metrics", metrics_handler(self.services, readings)))
+        if metrics is not None:
+            routes.append(web.get("/metrics", metrics))
         return routes
 
     @cached_property
@@ -180,6 +182,21 @@ def metrics_handler(services: Services, readings: Sequence[Reading]) -> Handler:
         metrics = services.metrics
         text = metrics.report() if metrics.add_others is None else await metrics.add_others(metrics.report())
         return web.Response(body=text.encode(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return handle
+
+
+def only_locally(handler: Handler, proxies: int) -> Handler:
+    """Return a handler that other machines do not find. `proxies`: see `network_address`."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            is_local = ip_address(network_address(request, proxies)).is_loopback
+        except ValueError:
+            is_local = False
+        if not is_local:
+            raise web.HTTPNotFound
+        return await handler(request)
 
     return handle
 

@@ -38,10 +38,11 @@ class StoredAccessToken(TypedDict):
 
 
 class StoredRefreshToken(TypedDict):
-    """A refresh token by its hash; `spentAt` is null until it is used."""
+    """A refresh token by its hash; `spentAt` is null until it is used, `of` the token that it was returned for."""
 
     hash: str
     spentAt: datetime | None
+    of: NotRequired[str]
 
 
 class Grant(Stored):

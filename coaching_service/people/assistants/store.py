@@ -87,7 +87,10 @@ async def exchange_code(
 async def rotate(
     services: Services, grant_id: ObjectId, refresh_hash: str, new_refresh_hash: str, access_hash: str
 ) -> bool:
-    """Replace a refresh token by new tokens; returns whether it was unspent, or spent within the grace period."""
+    """Replace a refresh token by new tokens; returns whether it was unspent, or spent within the grace period.
+
+    One whose successor has been spent has none: the application has received the successor.
+    """
     at = now()
     grace = at - REFRESH_GRACE
     valid = {"hash": refresh_hash, "$or": [{"spentAt": None}, {"spentAt": {"$gte": grace}}]}
@@ -96,19 +99,22 @@ async def rotate(
         "$map": {
             "input": "$refresh",
             "as": "each",
-            "in": {"hash": "$$each.hash", "spentAt": {"$cond": [is_spent_now, at, "$$each.spentAt"]}},
+            "in": {"$mergeObjects": ["$$each", {"spentAt": {"$cond": [is_spent_now, at, "$$each.spentAt"]}}]},
         }
     }
     still_valid = {"$or": [{"$eq": ["$$each.spentAt", None]}, {"$gte": ["$$each.spentAt", grace]}]}
     refresh = {"$filter": {"input": marked, "as": "each", "cond": still_valid}}
     access = {"$filter": {"input": "$access", "as": "each", "cond": {"$gt": ["$$each.until", at]}}}
     change = {
-        "refresh": _last({"$concatArrays": [refresh, [{"hash": new_refresh_hash, "spentAt": None}]]}),
+        "refresh": _last(
+            {"$concatArrays": [refresh, [{"hash": new_refresh_hash, "spentAt": None, "of": refresh_hash}]]}
+        ),
         "access": _last({"$concatArrays": [access, [{"hash": access_hash, "until": at + ACCESS_LIFETIME}]]}),
         "expiresAt": at + GRANT_LIFETIME,
         "updatedAt": at,
     }
-    where = {"_id": grant_id, "refresh": {"$elemMatch": valid}}
+    spent_successor = {"of": refresh_hash, "spentAt": {"$ne": None}}
+    where = {"_id": grant_id, "refresh": {"$elemMatch": valid, "$not": {"$elemMatch": spent_successor}}}
     return (await grants.across_companies(services).update_one(where, [{"$set": change}])).modified_count == 1
 
 

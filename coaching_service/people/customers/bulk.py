@@ -80,6 +80,14 @@ async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: 
         yield ids
 
 
+async def has_members_beyond_scope(ctx: Context, group: str) -> bool:
+    """Return whether a client of a group, archived or not, is outside of the coach's scope."""
+    if ctx.caller.customers_scope == "all":
+        return False
+    where = {GROUPS: group, TRAINER: {"$ne": ctx.caller.id}}
+    return bool(await customers.find(ctx, where, limit=1, fields=("_id",), hint=customers.index_name(GROUPS)))
+
+
 @transactional
 async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> None:
     """Archive or restore clients; those already archived or active are not changed."""

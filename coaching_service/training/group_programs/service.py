@@ -9,7 +9,7 @@ from datetime import date, timedelta
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import InvalidFields, NotFound, invalid_field
+from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, invalid_field
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import bulk
@@ -78,8 +78,10 @@ async def have_program(ctx: Context, names: Sequence[str]) -> bool:
 async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> int:
     """Give clients who join a group a program, and with `existing` those who are in it now, as one batch.
 
-    Returns how many clients got it. Raises NotFound for the program, and InvalidFields if it would leave the calendar.
+    Returns how many clients got it. Raises NotFound for the program, InvalidFields if it would leave the calendar, and
+    Forbidden if a client of the group is outside of the coach's scope.
     """
+    await _require_in_scope(ctx, name)
     ctx = replace(ctx, batch_id=ObjectId())
     await _save(ctx, {**take(GroupProgramContent, {**change, "groupName": name})})
     if not change["existing"]:
@@ -90,6 +92,11 @@ async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> in
         for customer_id in ids:
             enrolled += await _enrol_member(ctx, name, customer_id, given)
     return enrolled
+
+
+async def _require_in_scope(ctx: Context, group: str) -> None:
+    if await bulk.has_members_beyond_scope(ctx, group):
+        raise Forbidden("Clients of this group are assigned to other coaches")
 
 
 @transactional
@@ -112,7 +119,8 @@ async def _enrol_member(ctx: Context, name: str, customer_id: ObjectId, given: _
 
 @transactional
 async def remove_program(ctx: Context, name: str) -> None:
-    """Give clients who join a group no program any more; those who have it keep it. Raises NotFound."""
+    """Give clients who join a group no program any more; those who have it keep it. Raises NotFound, Forbidden."""
+    await _require_in_scope(ctx, name)
     if await store.group_programs.delete(ctx, {"groupName": name}) is None:
         raise NotFound("group program")
 

@@ -4,6 +4,7 @@
 // A saved page is encrypted with a key that this device made for one session and that no script can read. The key and
 // the pages are deleted when a page of another session, or of none, arrives.
 const DATABASE = "train-pages";
+const DRAFTS = "train"; // the database of the pages
 const FILES = "train-files";
 const SESSION = "Offline-Session"; // the header of each page: the session of a client, or "none"
 const OFFLINE = "X-Saves-Page"; // the header of a request that only saves a page
@@ -49,11 +50,28 @@ const readSession = () => run("readonly", (session) => session.get("current"));
 const readPages = () => run("readonly", (_, pages) => pages.getAll());
 const forget = () => run("readwrite", (session, pages) => (session.clear(), pages.clear()));
 
+// Delete what is saved of a session that has ended, and what was typed in it.
+async function endSession() {
+  await forget();
+  const databases = (await indexedDB.databases?.()) ?? [];
+  if (!databases.some(({ name }) => name === DRAFTS)) return;
+  await new Promise((resolve) => {
+    const request = indexedDB.open(DRAFTS);
+    request.onerror = request.onblocked = resolve;
+    request.onsuccess = () => {
+      const database = request.result;
+      if (database.objectStoreNames.contains("drafts")) database.transaction(["drafts"], "readwrite").objectStore("drafts").clear();
+      database.close(); // once the transaction is written
+      resolve();
+    };
+  });
+}
+
 // The record of a session, which is made if there is none; what was saved for another one is deleted first.
 async function takeSession(id) {
   const current = await readSession();
   if (current?.id === id) return current;
-  await forget();
+  await (current ? endSession() : forget());
   const key = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
   const made = { id, key, savedAt: 0 };
   await run("readwrite", (session) => session.put(made, "current"));
@@ -98,7 +116,7 @@ async function follow(path, response, copy) {
   const id = response.headers.get(SESSION);
   if (id === null) return;
   const session = await readSession();
-  if (session && session.id !== id) return await forget();
+  if (session && session.id !== id) return await endSession();
   if (session && copy?.ok) await savePage(session, path, copy);
 }
 
@@ -108,7 +126,7 @@ async function readPage(path, id) {
   if (!response) return null;
   if (response.type === "opaqueredirect" || response.headers.get(SESSION) !== id) {
     const isOver = response.type === "opaqueredirect" || response.headers.has(SESSION);
-    return isOver && (await forget()), null;
+    return isOver && (await endSession()), null;
   }
   return response.ok ? response : null;
 }

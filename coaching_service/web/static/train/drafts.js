@@ -1,4 +1,5 @@
-// What is typed and not sent is kept while typing, and is there again after the page or the browser was closed.
+// What is typed and not sent is kept while typing, and is there again after the page or the browser was closed, until the
+// session ends: a page of another session, or of none, deletes it.
 train.drafts = (() => {
   const DELAY = 200;
   const LIFETIME = 30 * 24 * 60 * 60 * 1000;
@@ -9,6 +10,7 @@ train.drafts = (() => {
   const keyOf = (formId) => `${train.user} ${formId}`;
   const draftOf = (form) => ({
     key: keyOf(train.forms.idOf(form)),
+    session: train.session,
     values: train.forms.read(form),
     base: train.forms.baseOf(form),
     isSet: train.forms.isSet(form),
@@ -47,6 +49,18 @@ train.drafts = (() => {
     if (localStorage.getItem(COPY + draft.key) === copied) localStorage.removeItem(COPY + draft.key);
   }
 
+  const isOver = (draft) => draft.session !== train.session || Date.now() - draft.at > LIFETIME;
+
+  // Delete the drafts of sessions that have ended, and those that are too old.
+  async function removeEnded() {
+    for (const name of Object.keys(localStorage)) {
+      if (name.startsWith(COPY) && isOver(JSON.parse(localStorage.getItem(name)))) localStorage.removeItem(name);
+    }
+    for (const draft of await train.store.readAll("drafts")) {
+      if (isOver(draft)) await train.store.remove("drafts", draft.key);
+    }
+  }
+
   // Put the copies of this user that the database has not received into it.
   const readCopies = () =>
     Promise.allSettled(
@@ -80,6 +94,7 @@ train.drafts = (() => {
   // Fill in the drafts of this page's forms, except fields for which the server has another value than when they were typed.
   async function restore() {
     const forms = new Map(train.forms.all().map((form) => [keyOf(train.forms.idOf(form)), form]));
+    await removeEnded();
     await readCopies();
     for (const draft of await train.store.readAll("drafts")) {
       const form = forms.get(draft.key);
@@ -89,10 +104,9 @@ train.drafts = (() => {
         train.forms.write(form, Object.fromEntries(unchanged));
         train.sets.updateButton(form);
       }
-      const isOver = Date.now() - draft.at > LIFETIME || (form && !train.forms.isChanged(form));
-      if (isOver) await train.store.remove("drafts", draft.key);
+      if (form && !train.forms.isChanged(form)) await train.store.remove("drafts", draft.key);
     }
   }
 
-  return { keyOf, record, flush, list, isOwn, forget, remove, restore, removeCopy, removeCopies };
+  return { keyOf, record, flush, list, isOwn, forget, remove, restore, removeCopy, removeCopies, removeEnded };
 })();

@@ -150,4 +150,5 @@
   train.offline.showBar();
   if (train.user) train.offline.start().catch(() => {}); // without it pages open with a connection only
   if (train.user) begin().catch(() => {}); // without a database the forms are sent as they are
+  else train.drafts.removeEnded().catch(() => {});
 }

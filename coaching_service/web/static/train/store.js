@@ -1,6 +1,6 @@
 "use strict";
 // The pages for clients. Every page works without these scripts, which web/static_files.py joins into one file.
-const train = { user: document.body.dataset.user };
+const train = { user: document.body.dataset.user, session: document.body.dataset.session };
 
 // The database on this device: forms that are not sent or were rejected, drafts, and small states such as the rest timer.
 train.store = (() => {

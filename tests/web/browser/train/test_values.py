@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from aiohttp.test_utils import TestServer
 from playwright.async_api import BrowserContext, Page, expect
 
 from tests.support.training import block_with, exercise_of, form_of, log, task
@@ -123,6 +124,20 @@ async def test_draft_gives_way_to_a_newer_value_of_the_server(page: Page, ana: T
     await page.reload()
     await expect(ana.row(page, 0, 2).get_by_label("Reps")).to_have_value("7")
     await expect(ana.row(page, 0, 1).get_by_label("Reps")).to_have_value("5")
+
+
+async def test_draft_ends_with_the_session_that_wrote_it(
+    page: Page, phone: BrowserContext, ana: Trainee, public_server: TestServer
+) -> None:
+    """As saved pages do: the device may be another person's by then."""
+    await ana.row(page, 0, 1).get_by_label("Reps").fill("6")
+    await page.reload()
+    await expect(ana.row(page, 0, 1).get_by_label("Reps")).to_have_value("6")
+    await ana.sign_in(phone, public_server)  # another session of the same client
+    await page.reload()
+    await expect(ana.row(page, 0, 1).get_by_label("Reps")).not_to_have_value("6")
+    assert await page.evaluate("train.store.readAll('drafts')") == []
+    assert await page.evaluate("Object.keys(localStorage).filter((name) => name.startsWith('train draft'))") == []
 
 
 async def test_check_in_is_kept_without_a_network_and_leads_on_with_one(
