@@ -24,8 +24,8 @@ _APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
 # Tags are invisible, and only the flags of parts of countries have some: a black flag, letters, and an end.
 _TAGS = re.compile("(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]")
 
-# Line and paragraph separator, and next line: other programs end a line there.
-_SEPARATORS = str.maketrans("\u2028\u2029\x85", "   ")
+# Where other programs end a line: line and paragraph separator, next line, and controls that no field accepts any more.
+_SEPARATORS = str.maketrans("\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e", " " * 8)
 
 
 def without_separators(text: str) -> str:

@@ -111,15 +111,15 @@ class Text(fields.String):
         if not isinstance(value, str):
             raise self.make_error("invalid")
         is_name = self.max_length <= NAME_LENGTH
-        text = value
-        if self.trim:
-            text = (without_separators(value) if is_name else value).strip()
+        text = value.strip() if self.trim else value
         if is_blank(text) and not self.allow_blank:
             raise ValidationError(EMPTY)
         if _CONTROL.search(text) or (is_name and _LINE_BREAK.search(text)):
             raise self.make_error("control")
         if is_name and self.trim and DIRECTION_CONTROLS.search(text):
             raise self.make_error("control")
+        if is_name and self.trim:
+            text = without_separators(text)
         if len(text) > self.max_length:
             raise self.make_error("long", max_length=self.max_length)
         return text

@@ -16,7 +16,6 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.text import without_separators
 from coaching_service.integrations.calendar_feed import store
 from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
 from coaching_service.people.availability import service as availability
@@ -141,7 +140,7 @@ def _write_calendar(
     calendar.add("prodid", "-//coaching-service//calendar feed//EN")
     calendar.add("version", "2.0")
     calendar.add("method", "PUBLISH")
-    calendar.add("x-wr-calname", without_separators(name))
+    calendar.add("x-wr-calname", " ".join(name.split()))
     calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
     for period in periods:
         event = _make_event(period["from"], _TITLES[period["kind"]], period)
@@ -161,7 +160,7 @@ def _make_event(first: str, title: str, document: BlockTitle | Availability) -> 
     event.add("uid", f"{document['_id']}@coaching-service")
     event.add("dtstamp", document["updatedAt"].replace(tzinfo=UTC))
     event.add("dtstart", date.fromisoformat(first))
-    event.add("summary", without_separators(title))
+    event.add("summary", " ".join(title.split()))
     event.add("sequence", document["version"])
     event.add("transp", "TRANSPARENT")  # it does not make its days busy
     return event

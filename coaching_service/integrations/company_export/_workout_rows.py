@@ -103,7 +103,10 @@ def _end_of(block: StoredBlock) -> str | None:
     """Return when a block ended; None if its start or its duration is not known."""
     if not block.get("startTime") or block["durationMinutes"] is None:
         return None
-    end = datetime.fromisoformat(_start_of(block)) + timedelta(minutes=block["durationMinutes"])
+    try:
+        end = datetime.fromisoformat(_start_of(block)) + timedelta(minutes=block["durationMinutes"])
+    except OverflowError:  # stored by a version that did not limit dates
+        return None
     return f"{end:%Y-%m-%d %H:%M}"
 
 

@@ -75,7 +75,7 @@ async def list_attention(
 def present(ctx: Context, customer: Customer, quotes: Quotes | None = None) -> AttentionEntry:
     """Return a client with the fields of the attention list as an entry of it."""
     photo, role = customer["profilePhoto"], customer["customerRoleData"]
-    attention = customer.get("attention", _NOTHING)
+    attention = customer.get("attention") or _NOTHING
     shown: AttentionCustomer = {
         "_id": customer["_id"],
         "name": customer["name"],

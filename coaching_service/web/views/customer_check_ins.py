@@ -82,7 +82,7 @@ async def list_contents(ctx: Context) -> list[tuple[str, str]]:
 def describe_rhythm(recurrence: Recurrence) -> str:
     """Describe how often a check-in takes place, such as `Every Sunday`."""
     if recurrence["weekday"] is not None:
-        return f"Every {_WEEKDAYS[recurrence['weekday'] - 1]}"
+        return f"Every {_WEEKDAYS[(recurrence['weekday'] - 1) % 7]}"
     return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
 
 

@@ -96,6 +96,18 @@ async def test_a_corrected_set_stays_a_warm_up(coach: CoachClient, client_page: 
     ]
 
 
+async def test_a_set_of_an_exercise_with_a_round_is_logged(coach: CoachClient, client_page: ClientPage) -> None:
+    """Scripts may send a round, which means nothing outside of circuits."""
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    block = await block_with(coach, ana, exercise_of(squat))
+    browser = await client_page(coach, ana)
+    first = set_forms((await browser.get(workout(block))).ok(), block["items"][0])[0]
+    (await send(browser, first, round="3", reps="6")).ok()
+    (await send(browser, first, round="4", reps="7")).ok()
+    (stored,) = (await read(coach, block))["items"][0]["customerSets"]
+    assert stored["reps"] == 7
+
+
 async def test_wrong_values_of_a_set_are_kept(coach: CoachClient, client_page: ClientPage) -> None:
     ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
     block = await block_with(coach, ana, exercise_of(squat))

@@ -135,6 +135,8 @@ def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet
     own_id = None if item["type"] == "CIRCUIT" else swap["exerciseId"] if swap else item["exerciseId"]
     sets: list[CustomerSet] = [{**each, "exerciseId": each["exerciseId"] or own_id} for each in item["customerSets"]]
     place = (sent["exerciseId"] or own_id, sent["round"] or 1, sent["index"])
+    if item["type"] == "EXERCISE":  # a round means nothing there
+        return next(each for each in sets if (each["exerciseId"], each["index"]) == (place[0], place[2]))
     return next(each for each in sets if (each["exerciseId"], each["round"] or 1, each["index"]) == place)
 
 
