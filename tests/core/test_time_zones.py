@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.dates import local_date, next_midnight
+from coaching_service.core.dates import local_date, next_midnight, zone_of
 from tests.support.client import CoachClient
 from tests.support.training import block_with, feed, history, log, metric_set, metrics_of, read
 
@@ -142,3 +142,13 @@ def test_local_day_ends_when_the_next_begins(day: str, timezone: str, ends: str)
     assert end == datetime.fromisoformat(ends)
     assert local_date(end, timezone) == date.fromisoformat(day) + timedelta(days=1)
     assert local_date(end - timedelta(seconds=1), timezone) == date.fromisoformat(day)
+
+
+async def test_a_stored_zone_that_does_not_exist_is_read_as_utc(coach: CoachClient) -> None:
+    assert [zone_of(name).key for name in ("Mars/Olympus", "Europe", "", "../UTC")] == ["UTC"] * 4
+    await coach.create_customer("Ana")
+    stored = {"$set": {"timezone": "Mars/Olympus"}}
+    await coach.ctx.db["companies"].update_one({"_id": coach.ctx.company_id}, stored)
+    assert await coach.names() == ["Ana"]
+    assert (await coach.get("/coach/compliance", **{"from": "2026-03-02", "to": "2026-03-02"})).status == 200
+    assert (await coach.get("/coach/account")).ok()["timezone"] == "Mars/Olympus"
