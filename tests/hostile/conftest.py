@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 from bson import encode
 
+from coaching_service.core.auth.permissions import ALL_PERMISSIONS
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.sessions import service as sessions
 from tests.conftest import NewCompany
 from tests.contract.test_declared import fill_path, request_options
 from tests.support.client import CoachClient, Reply
 from tests.support.declared_world import World, make_world
+from tests.support.training import employee_key
 
 # What changes without a request: jobs run, changes receive numbers, and figures are derived.
 _BACKGROUND = {
@@ -131,6 +134,15 @@ async def stranger(new_company: NewCompany) -> Caller:
 async def sibling(stranger: Caller) -> World:
     """Another client of the company of `stranger`, with other documents of each kind."""
     return await make_world(stranger.key)
+
+
+@pytest.fixture(scope="module")
+async def colleague(stranger: Caller) -> Caller:
+    """A colleague of the owner of `stranger` with all permissions, and the same client."""
+    key = stranger.key.with_key(await employee_key(stranger.key, *ALL_PERMISSIONS, scope="all"))
+    who = (await key.get("/me")).ok()
+    session = await sessions.create_session(stranger.key.ctx, ObjectId(who["_id"]), "coach")
+    return Caller(key, key.with_bearer(session["accessToken"]), stranger.client, stranger.own)
 
 
 @pytest.fixture(autouse=True)

@@ -64,6 +64,37 @@ async def test_an_identifier_of_another_client_in_a_path_is_unknown(stranger: Ca
     assert not differences, "\n".join(map(str, differences))
 
 
+# Whose identifiers belong to one user of a company, not to the company.
+OF_ONE_COACH = {"keyId", "assistantId", "proposalId", "subscriptionId"}
+OF_THE_COMPANY = {"exerciseId", "metricsSetId", "metricId"}  # in paths of clients
+
+
+async def test_an_identifier_of_another_user_in_a_path_is_unknown(
+    stranger: Caller, sibling: World, colleague: Caller
+) -> None:
+    """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company."""
+    differences, kinds = [], set()
+    for case in path_cases():
+        route, parameter = case.route, case.parameter
+        is_of_client = route.access.audience == "customer" and parameter not in OF_THE_COMPANY
+        if not is_of_client and parameter not in OF_ONE_COACH:
+            continue
+        kinds.add(parameter)
+        caller, foreign = (
+            (stranger, of_route(route, sibling, parameter))
+            if is_of_client
+            else (colleague, of_route(route, stranger.own, parameter))
+        )
+        assert foreign != UNKNOWN, case
+        theirs, unknown = [
+            await caller.send(route, with_one(route, caller.own, parameter, value)) for value in (foreign, UNKNOWN)
+        ]
+        if theirs.status != 404 or without_request(theirs) != without_request(unknown):
+            differences.append((str(case), without_request(theirs), without_request(unknown)))
+    assert not differences, "\n".join(map(str, differences))
+    assert kinds >= {*OF_ONE_COACH, "availabilityId", "importId", "messageId", "photoId", "wblockId", "witemId"}
+
+
 # The names of fields whose identifiers have another name in a path.
 KINDS = {
     "_id": "metricId", "assignedTo": "employeeId", "coachId": "employeeId", "customerIds": "customerId",

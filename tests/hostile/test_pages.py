@@ -12,6 +12,7 @@ from coaching_service.people.sessions import web_sessions
 from coaching_service.web.pages import Page
 from tests.hostile.cases import form_cases, pages_with_identifiers
 from tests.hostile.conftest import Caller, Victim
+from tests.hostile.test_foreign_identifiers import OF_ONE_COACH, OF_THE_COMPANY
 from tests.support.client import UNKNOWN
 from tests.support.declared_world import World
 from tests.support.visitor import HtmlPage, Visitor
@@ -72,6 +73,30 @@ async def test_an_identifier_of_another_company_in_the_path_of_a_page_is_unknown
         ]
         if theirs.status != unknown.status or theirs.status not in (400, 404) or shown(victim, theirs, foreign):
             differences.append((page.method, page.path, parameter, theirs.status, unknown.status, theirs.text[:150]))
+    assert not differences, "\n".join(map(str, differences))
+
+
+async def test_an_identifier_of_another_user_in_the_path_of_a_page_is_unknown(
+    server: TestServer, stranger: Caller, sibling: World, colleague: Caller, visitors: dict[str, tuple[Visitor, str]]
+) -> None:
+    """Keys, assistants, proposals and devices of a colleague, and all that is of another client of the company."""
+    own, differences = Visitor(server), list[object]()
+    coach_id = ObjectId((await colleague.key.get("/me")).ok()["_id"])
+    own.keep(coach_session=(await web_sessions.start_for_coach(stranger.key.ctx, coach_id)).token)
+    csrf = (await own.get("/app/customers")).form("/app/sign-out").fields[0][1]
+    users = {"coach": (own, csrf), "customer": visitors["customer"]}
+    for case in pages_with_identifiers():
+        page, parameter = case.page, case.parameter
+        is_of_client = page.access.audience == "customer" and parameter not in OF_THE_COMPANY
+        if not is_of_client and parameter not in OF_ONE_COACH:
+            continue
+        foreign = at(page, sibling if is_of_client else stranger.own, parameter)
+        theirs, unknown = [
+            await send(users, page, with_one(page, stranger.own, parameter, value)) for value in (foreign, UNKNOWN)
+        ]
+        if theirs.status != unknown.status or theirs.status not in (400, 404):
+            differences.append((page.method, page.path, parameter, theirs.status, unknown.status, theirs.text[:150]))
+    await own.close()
     assert not differences, "\n".join(map(str, differences))
 
 

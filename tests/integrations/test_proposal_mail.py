@@ -62,3 +62,13 @@ async def test_no_mail_reports_what_is_decided(mcp: McpHttpClient, coach: CoachC
     proposal = await propose_invitation(mcp, coach, "Ana")
     (await (await coach.interactive()).post(f"/coach/proposals/{proposal}/reject")).ok()
     assert await received(coach, settings, 2) == []
+
+
+async def test_no_mail_repeats_what_was_announced_when_a_newer_one_is_decided(
+    mcp: McpHttpClient, coach: CoachClient, settings: Settings
+) -> None:
+    await propose_invitation(mcp, coach, "Ana")
+    assert len(await received(coach, settings, 2)) == 1
+    newer = await propose_invitation(mcp, coach, "Bo")
+    (await (await coach.interactive()).post(f"/coach/proposals/{newer}/reject")).ok()
+    assert len(await received(coach, settings, 18)) == 1

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, date, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from email.message import EmailMessage
 from typing import Any
 
 import pytest
 import time_machine
 
+from coaching_service import features
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time
 from coaching_service.core.ids import ObjectId
+from coaching_service.people.notification_settings import service as notification_settings
+from coaching_service.people.notifications import _times, sending
+from coaching_service.people.notifications.models import PushMessage
 from coaching_service.progress.reminders import planning
 from coaching_service.progress.reminders.planning import ClientDay
 from coaching_service.settings import Settings
@@ -285,3 +290,52 @@ async def test_erased_client_leaves_nothing_that_is_due(ana: Client) -> None:
         return await ana.coach.ctx.db["notifications"].count_documents({"customerId": ana.id}) == 0
 
     await until(is_erased, "the erasure")
+
+
+async def test_what_is_due_while_the_company_is_suspended_waits(ana: Client) -> None:
+    """Also longer than the process that claims it waits; what is over by then is not sent."""
+    await ana.plan(reminder("12:00"), reminder("15:00"))
+    await renew_figures(ana.coach.ctx)
+    companies, where = ana.coach.ctx.db["companies"], {"_id": ana.coach.ctx.company_id}
+    await companies.update_one(where, {"$set": {"suspension": {"at": now()}}})
+    moment = at_local_time(ana.tomorrow, "12:00", ZONE) + timedelta(seconds=10) - now()
+    await send_due(ana.coach.ctx, after=moment)
+    outcomes = [each["outcome"] async for each in ana.coach.ctx.db["notifications"].find({"customerId": ana.id})]
+    assert outcomes == [None, None]
+    await companies.update_one(where, {"$unset": {"suspension": 1}})
+    assert len(await ana.at("12:00", minutes=10)) == 1
+    assert await ana.kinds() == ["reminders"]
+
+
+@pytest.mark.parametrize("is_wanted", [False, True])
+async def test_names_are_on_devices_only_for_who_wants_them(ana: Client, is_wanted: bool) -> None:
+    """Of workouts in what clients receive, of clients in what coaches receive; a new user does not."""
+    ctx, shown, session = ana.coach.ctx, list[PushMessage](), await ana.coach.interactive()
+
+    async def record(_: Context, message: PushMessage) -> int:
+        if message.recipient["_id"] in (ana.id, ctx.caller.id):
+            shown.append(message)
+        return 1
+
+    await ana.choose(workoutTime="12:00")
+    if is_wanted:
+        await ana.choose(showDetails=True)
+        (await session.patch("/me", {"notifications": {"showDetails": True}})).ok()
+    await block_with(ana.coach, ana.customer, task("Walk"), name="Deadlift day", date=str(ana.tomorrow))
+    (await ana.session.post("/customer/messages", {"text": "Secret words"})).ok(201)
+    await renew_figures(ctx)
+    with time_machine.travel(at_local_time(ana.tomorrow, "12:00", ZONE).replace(tzinfo=UTC) + timedelta(seconds=10)):
+        while await sending.send_next(ctx.services, features.NOTIFICATIONS, record):
+            pass
+    assert {message.recipient["type"] for message in shown} == {"client", "coach"}
+    said = " ".join(f"{message.title} {message.text}" for message in shown)
+    assert ("Deadlift" in said, "Ana" in said) == (is_wanted, is_wanted), said
+    assert "Secret" not in said
+
+
+def test_what_is_over_at_its_time_is_not_sent() -> None:
+    """It is pointless from `validUntil` on, that instant included."""
+    noon, settings = datetime(2029, 1, 1, 12, tzinfo=UTC), notification_settings.complete(None)
+    after = noon + timedelta(microseconds=1)
+    assert _times.find_time("reminders", noon, noon, noon, settings, ZONE) is None
+    assert _times.find_time("reminders", noon, after, noon, settings, ZONE) == noon

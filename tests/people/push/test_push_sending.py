@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from datetime import timedelta
+from email.utils import formatdate, parsedate_to_datetime
 from typing import Any
 
 import jwt
@@ -134,17 +136,20 @@ async def test_a_rejected_message_is_not_repeated(
     assert len((await user.get("/push-subscriptions")).ok()) == 1
 
 
+@pytest.mark.parametrize("as_date", [False, True])
 async def test_429_is_repeated_after_the_time_that_the_push_service_states(
-    coach: CoachClient, phones: PushService
+    coach: CoachClient, phones: PushService, as_date: bool
 ) -> None:
+    """In seconds, or as a date, which has whole seconds."""
     user = await coach.interactive()
-    device = await subscribe(phones, user, respond=429, retry_after="2")
+    retry_after = formatdate(time.time() + 3.5, usegmt=True) if as_date else "2"
+    device = await subscribe(phones, user, respond=429, retry_after=retry_after)
     await send(coach.ctx, coach.ctx.caller.id, new_message())
     await until(lambda: device.attempts, "an attempt")
     device.respond = 201
     await until(lambda: device.messages, "the message")
     first, second = device.attempts
-    assert second - first >= 2
+    assert second >= (parsedate_to_datetime(retry_after).timestamp() if as_date else first + 2)
     await until(lambda: is_done(coach), "no message waits")
 
 
@@ -233,3 +238,16 @@ async def test_secrets_are_encrypted_with_a_new_master_key(
         assert [each async for each in feature.iterate_unreadable(only_new)] == []
     assert [each async for each in service.iterate_unreadable(services)] == [stored["_id"]]
     await coach.ctx.db["pushKeys"].delete_many({})  # other tests have only the old master key
+
+
+async def test_a_subscription_that_has_expired_is_not_used(coach: CoachClient, phones: PushService) -> None:
+    """MongoDB deletes it up to a minute later."""
+    user = await coach.interactive()
+    expired, device = await subscribe(phones, user), await subscribe(phones, user)
+    subscriptions = coach.ctx.db["pushSubscriptions"]
+    [oldest, _] = await subscriptions.find({"companyId": coach.ctx.company_id}).sort("_id", 1).to_list(None)
+    await subscriptions.update_one({"_id": oldest["_id"]}, {"$set": {"expiresAt": now() - timedelta(seconds=1)}})
+    await send(coach.ctx, coach.ctx.caller.id, new_message())
+    await until(lambda: device.messages, "the message")
+    await until(lambda: is_done(coach), "no message waits")
+    assert expired.attempts == []
