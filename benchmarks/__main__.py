@@ -93,14 +93,13 @@ def _get(server: Server, path: str, key: str) -> Any:
 
 
 @contextmanager
-def prepared(clients: int, cores: tuple[int, int], console: Console, *, moves_changes: bool = False) -> Iterator[Bench]:
+def prepared(clients: int, cores: tuple[int, int], console: Console) -> Iterator[Bench]:
     """Start the database on the second core, with the company, and both servers on the first."""
     os.sched_setaffinity(0, {cores[1]})  # of this process, and so of wrk and mongod
     with ExitStack() as stack:
         settings = stack.enter_context(temporary_settings())
         key = uvloop.run(world.company(settings, clients, console))
         environment = environment_of(settings) | {"LOOKUP_KEY": world.lookup_key(settings)}
-        environment |= {"MOVE_CHANGES": "1"} if moves_changes else {}
         bare = running("bare", ["benchmarks.bare"], environment, cores[0], log_of(settings, "bare"))
         arms = stack.enter_context(running_service(settings, cores[0])), stack.enter_context(bare)
         company = uvloop.run(world.schedule(settings, arms[0].base_url, key))

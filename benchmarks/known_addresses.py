@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import aiohttp
+import click
 from rich.console import Console
 from rich.table import Table
 
@@ -32,7 +33,7 @@ from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
-PAIRS, WARM_UP = 100, 10
+WARM_UP = 10
 MOST_SECONDS, MOST_SHARE = 0.001, 0.02
 FEWEST_SLOWER, MOST_SLOWER = 0.35, 0.65
 _COACH, _CLIENT, _UNUSED = "owner@example.com", "ana@example.com", "unused@example.com"
@@ -153,7 +154,7 @@ async def _measure_pair(http: aiohttp.ClientSession, kind: Kind, *, known_first:
     return await _took(http, kind, kind.known), unknown
 
 
-async def _measure(settings: Settings) -> bool:
+async def _measure(settings: Settings, pairs: int) -> bool:
     async with runtime.open_services(settings) as services:
         await runtime.make_indexes(services)
         used, unused = await _tokens(services)
@@ -165,14 +166,14 @@ async def _measure(settings: Settings) -> bool:
                     response.raise_for_status()
                     refresh = (await response.json())["refreshToken"]
                 kinds = _kinds(used, unused, refresh, await _confirmation(services, http))
-                await _measure_all(http, kinds, lambda: services.db["rateCounters"].delete_many({}))
-    return _show(kinds)
+                await _measure_all(http, kinds, pairs, lambda: services.db["rateCounters"].delete_many({}))
+    return _show(kinds, pairs)
 
 
 async def _measure_all(
-    http: aiohttp.ClientSession, kinds: list[Kind], forget_failures: Callable[[], Awaitable[object]]
+    http: aiohttp.ClientSession, kinds: list[Kind], pairs: int, forget_failures: Callable[[], Awaitable[object]]
 ) -> None:
-    for number in range(WARM_UP + PAIRS):
+    for number in range(WARM_UP + pairs):
         for kind in kinds:
             await forget_failures()
             pair = await _measure_pair(http, kind, known_first=number % 2 == 0)
@@ -180,9 +181,9 @@ async def _measure_all(
                 kind.took.append(pair)
 
 
-def _show(kinds: list[Kind]) -> bool:
+def _show(kinds: list[Kind], pairs: int) -> bool:
     """Print what was measured; returns whether each kind tells nothing."""
-    table = Table(title=f"Known and unknown addresses and tokens, {PAIRS} pairs each, median ms")
+    table = Table(title=f"Known and unknown addresses and tokens, {pairs} pairs each, median ms")
     for heading in ("", "Status", "Known", "Unknown", "Difference", "Known slower", "Tells nothing"):
         table.add_column(heading, justify="right" if heading else "left")
     for kind in kinds:
@@ -200,10 +201,12 @@ def _show(kinds: list[Kind]) -> bool:
     return all(kind.tells_nothing for kind in kinds)
 
 
-def main() -> None:
+@click.command()
+@click.option("--pairs", type=click.IntRange(1), default=100, show_default=True, help="Of each kind of request.")
+def main(pairs: int) -> None:
     """Measure; exit with 1 when a time tells something."""
     with temporary_settings() as settings:
-        reached = asyncio.run(_measure(settings))
+        reached = asyncio.run(_measure(settings, pairs))
         sys.exit(0 if reached else 1)
 
 

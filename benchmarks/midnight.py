@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.schedule import create_week
 from benchmarks.servers import child_named, running_service, temporary_settings
 from benchmarks.slots import cpu_seconds
 from coaching_service import features, runtime
@@ -28,14 +27,57 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
+from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 
 CPU_TARGET_MS, CHANGE_TARGET_SECONDS, SCALE_TARGET = 2.5, 10.0, 2.5
 _PROBE_SECONDS, _LOOK_SECONDS, _START_SECONDS = 1.0, 0.1, 5.0
 assert features.ROUTES  # the consequences of a change of schedule are subscribed there
+
+_DAYS, _ITEMS = ("02", "03", "05", "06", "07"), 6
+
+
+async def create_week(ctx: Context) -> ClientCalendar:
+    """Create a client with a week of 5 blocks with 6 items of 3 sets each."""
+    created = [
+        await exercises.create(
+            ctx,
+            {
+                "name": f"Exercise {number}",
+                "aliases": [],
+                "type": "strength",
+                "level": None,
+                "defaultInstructions": None,
+                "videoLink": None,
+                "tags": [],
+                "muscleGroups": [],
+                "equipment": None,
+                "loadType": "load",
+                "media": [],
+            },
+        )
+        for number in range(_ITEMS)
+    ]
+    client = await creation.create_customer(ctx, {"name": "Ana"})
+    calendar = ClientCalendar(client["_id"])
+    planned = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "isWarmup": False}
+    sets = [{"index": index, "rest": 90, "rpe": None, "rir": 2, "tempo": None, **planned} for index in (1, 2, 3)]
+    items: list[Any] = [
+        {"type": "EXERCISE", "exerciseId": each["_id"], "exerciseSets": sets, "exerciseInstructions": None}
+        for each in created
+    ]
+    plans: list[BlockPlan] = [
+        {"name": "Strength", "isRest": False, "date": f"2026-03-{day}", "items": items} for day in _DAYS
+    ]
+    await batches.write(ctx, calendar, batches.Batch(created=plans), [])
+    return calendar
 
 
 @dataclass(frozen=True)

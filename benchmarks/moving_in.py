@@ -27,8 +27,7 @@ import click
 import uvloop
 
 from benchmarks.servers import Server, running_service, temporary_settings
-from benchmarks.transfer import resident, wait_until_ready
-from benchmarks.uploads import grown
+from benchmarks.transfer import grown, resident, wait_until_ready
 from coaching_service import runtime, seeding
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now

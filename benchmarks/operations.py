@@ -34,7 +34,6 @@ from benchmarks.stored_documents import (
     search_fields,
     shown_customer,
     stored_exercise,
-    stored_item,
 )
 
 _PAGE_ORDER = [("sortName", 1), ("sortSurname", 1), ("_id", 1)]
@@ -238,24 +237,6 @@ class Operations(Lookups):
         return block_of(company, call)
 
     # --- a week ------------------------------------------------------------------------------------------------------
-
-    async def insert_blocks(self, call: Call) -> list[Document]:
-        """Insert blocks with items, and store the change, in one transaction."""
-        api_key = await self.key(call)
-        company, customer = api_key["companyId"], ObjectId(call.path["customerId"])
-        sent = [item for block in call.body for item in block["items"]]
-        ids = {ObjectId(item["exerciseId"]) for item in sent if "exerciseId" in item}
-        _, exercises = await self.of_client(company, call, self.exercises(company, ids))
-        if len(exercises) < len(ids):
-            raise Refused(404)
-        at = now()
-        common = {"companyId": company, "customerId": customer, "createdAt": at, "updatedAt": at, "version": 0}
-        blocks = [
-            {**block, **common, "_id": ObjectId(), "items": [stored_item(item) for item in block["items"]]}
-            for block in call.body
-        ]
-        await self._insert_with_change(api_key, customer, blocks)
-        return blocks
 
     async def copy_week(self, call: Call) -> Document:
         """Copy the blocks of some days to others, heavier."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -26,6 +27,7 @@ MONDAY = date(2026, 3, 2)
 BUSY_CLIENTS = 50
 CLIENTS_WITH_BLOCKS, BLOCKS_EACH = 100, 100
 DAYS, ITEMS_A_DAY = 7, 6
+_ATTEMPTS = 10
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,16 @@ class Api:
         self.http = aiohttp.ClientSession(base_url, headers={"X-API-Key": key})
 
     async def call(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a request and return the JSON of its successful response."""
-        async with self.http.request(method, path, json=body) as response:
-            if response.status >= 300:
-                raise RuntimeError(f"{method} {path}: {response.status} {await response.text()}")
-            return await response.json()
+        """Send a request and return the JSON of its successful response; again if the service is busy."""
+        for attempt in range(_ATTEMPTS):
+            async with self.http.request(method, path, json=body) as response:
+                if response.status < 300:
+                    return await response.json()
+                said = f"{method} {path}: {response.status} {await response.text()}"
+            if response.status != 503:
+                break
+            await asyncio.sleep(attempt)
+        raise RuntimeError(said)
 
 
 def lookup_key(settings: Settings) -> str:

@@ -13,8 +13,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks import changes, slots
-from benchmarks.peers import mcp_calls, report
+from benchmarks import slots
+from benchmarks.peers import mcp_calls, report, written
 from benchmarks.peers.install import HERE, NotInstalled, install
 from benchmarks.peers.kinds import BARE, KINDS, PEERS, arms_of
 from benchmarks.peers.report import SERVICE, Comparison
@@ -115,7 +115,7 @@ def needs_rest(previous: Comparison | None, comparison: Comparison) -> bool:
 
 def _log_each_item_once(requests: Requests, console: Console) -> bool:
     """The first log of each exercise also creates records, which the peers read. Returns whether there are all."""
-    while requests.sent.get(("log", SERVICE), 0) < changes.LOGGED_ITEMS:
+    while requests.sent.get(("log", SERVICE), 0) < written.LOGGED_ITEMS:
         if run_slot(requests, "log", 16, arms_of("log")[0], 5, console) is None:
             return False
     return True

@@ -18,9 +18,9 @@ from bson import ObjectId
 from motor.motor_asyncio import AsyncIOMotorClient
 
 from benchmarks.__main__ import Bench
-from benchmarks.changes import LOG
 from benchmarks.mcp_messages import MODERN, envelope
 from benchmarks.peers.requests import ONE_SIDED_OF_WRITES, Arm, Kind, Requests, first_difference, own_bodies, plain
+from benchmarks.peers.written import LOG
 from benchmarks.world import MONDAY, Api
 
 _SETS = "8, 8, 8, 8 @60kg"

@@ -15,9 +15,9 @@ from pathlib import Path
 import uvloop
 from rich.console import Console
 
-from benchmarks import changes, world
+from benchmarks import world
 from benchmarks.__main__ import Bench
-from benchmarks.peers import mcp_calls
+from benchmarks.peers import mcp_calls, written
 from benchmarks.peers.install import Programs
 from benchmarks.peers.kinds import KINDS, arms_of
 from benchmarks.peers.report import SERVICE
@@ -101,9 +101,9 @@ async def _other_company(settings: Settings) -> str:
 
 async def _files(bench: Bench, uri: str, folder: Path, logs: int) -> dict[str, list[str]]:
     """The files of paths and of bodies, by kind; also the indexes of the collections that only peers write to."""
-    await changes.write_logs(bench, uri, folder)
-    await changes.write_copies(bench, uri, folder)
-    await changes.create_indexes(uri)
+    await written.write_logs(bench, uri, folder)
+    await written.write_copies(bench, uri, folder)
+    await written.create_indexes(uri)
     pages = {
         "list": "/coach/customers?archived=false&pageSize=50&pageNum=1",
         "attention": "/coach/attention?limit=20",

@@ -1,7 +1,4 @@
-"""How many keys and documents reads of three years of daily training examine, by the database's profiler.
-
-Times are measured in benchmarks/readings.py.
-"""
+"""How many keys and documents reads of three years of daily training examine, by the database's profiler."""
 
 from __future__ import annotations
 

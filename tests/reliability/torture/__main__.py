@@ -4,8 +4,8 @@
 
 Three mongods and two processes of the service run on loopback, and backups are made one after another. Ends with 1 if
 anything was lost, doubled or half done, if a request failed with another status than 503 or after more than 3 s, if
-/readyz was wrong, if recovery took too long, or if the last backup cannot be restored; with 2 if the run did not
-complete.
+/readyz was wrong, if recovery took too long, if the service is not whole at the end (tests/support/drill.py), or if
+the last backup cannot be restored; with 2 if the run did not complete.
 """
 
 from __future__ import annotations
@@ -127,6 +127,10 @@ async def run(folder: Path, chosen: Load) -> tuple[str, list[str]]:
         async with nodes[1].session(4) as http:
             verification = Verification(http, services, ledger, len(PROGRAM_DAYS))
             await verification.run()
+        try:
+            await nodes[1].require_whole()
+        except AssertionError as error:
+            verification.problems.append(f"The service is not whole after the faults: {error}")
         if chosen.with_backups:
             await backups.verify()
         mongodb = (await services.db.client.server_info())["version"]
