@@ -30,14 +30,17 @@ class Page:
     """A page whose files are in a folder, and whose programs run with the Python library."""
 
     def __init__(self, name: str, folder: Path, library: Path, **settings: str) -> None:
-        self.folder = folder
+        self.folder, self.ran = folder, set[str]()
         self._settings = {**os.environ, "PYTHONPATH": str(library), **settings}
         text = (PAGES / f"{name}.md").read_text("utf-8")
         for file, block in re.findall(r"^`([\w.]+)`\n\n```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             (folder / file).write_text(block, "utf-8")
+        blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        self.commands = [line.removeprefix("python ") for block in blocks for line in block.splitlines()]
 
     async def run(self, *command: str, code: int = 0) -> str:
         """Run a program of the page and return what it printed."""
+        self.ran.add(" ".join(command))
         process = await asyncio.create_subprocess_exec(
             await python_environment(),
             *command,
@@ -58,6 +61,41 @@ def address(server: TestServer) -> str:
 def test_every_page_is_tested() -> None:
     tested = set(re.findall(r'Page\(\s*"([a-z-]+)"', Path(__file__).read_text("utf-8")))
     assert tested | TESTED_ELSEWHERE == {path.stem for path in PAGES.glob("*.md")}
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("enter-absences", "schedule/resume"),
+        ("react-to-a-finished-workout", "/test"),
+        ("react-to-a-client-who-needs-you", "/test"),
+    ],
+)
+async def test_requests_of_a_page_are_answered(
+    public_server: TestServer, coach: CoachClient, name: str, code: str
+) -> None:
+    """All commands of the page in one shell, with the variables that it names."""
+    ana = await coach.create_customer("Ana")
+    today = coach.ctx.caller.today().isoformat()
+    away = (
+        {"kind": "away", "from": "2026-08-03", "until": None}
+        if today > "2026-08-17"
+        else {"kind": "away", "from": today}
+    )
+    (await coach.post(f"/coach/customers/{ana['_id']}/availability", away)).ok(201)
+    hook = (await coach.post("/coach/webhooks", {"url": "https://crm.example.com/other"})).ok(201)
+    text = (PAGES / f"{name}.md").read_text("utf-8")
+    commands = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    assert code in commands
+    settings = {"BASE": address(public_server), "KEY": str(coach.key), "CUSTOMER": ana["_id"], "WEBHOOK": hook["_id"]}
+    shell = await asyncio.create_subprocess_exec(
+        *("bash", "-euo", "pipefail", "-c", commands),
+        env={**os.environ, **settings},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    printed, _ = await shell.communicate()
+    assert shell.returncode == 0, printed.decode()
 
 
 async def test_spreadsheet_is_imported(
@@ -142,6 +180,7 @@ async def test_history_is_imported(
     assert printed.endswith("In which unit are the loads of this file? kg, lb\n")
     printed = await page.run("import_history.py", "history.csv", "kg")
     assert printed.endswith("2 workouts with 3 sets imported.\n")
+    assert page.ran == {*page.commands}
 
 
 async def test_absences_are_entered_once(
