@@ -18,7 +18,10 @@ _PRIVATE = (
 )
 PAGE_HIDES = dict.fromkeys(_PRIVATE, 0)
 BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
-NOT_DONE = dict.fromkeys(("exerciseId", "round", "seconds", "meters", "rpe", "rir"))
+NOT_DONE = {
+    **dict.fromkeys(("exerciseId", "round", "seconds", "meters", "rpe", "rir")),
+    **{"isWarmup": False, "setKind": "normal"},
+}
 _UNSET = {
     **dict.fromkeys(("rest", "rpe", "rir", "tempo", "loadPercent")),
     **dict.fromkeys(("isWarmup", "isAmrap", "perSide"), False),

@@ -14,7 +14,9 @@ export const PRIVATE = [
 export const UNSET = {
   rest: null, rpe: null, rir: null, tempo: null, loadPercent: null, isWarmup: false, isAmrap: false, perSide: false, setKind: "normal",
 };
-export const NOT_DONE = { exerciseId: null, round: null, seconds: null, meters: null, rpe: null, rir: null };
+export const NOT_DONE = {
+  exerciseId: null, round: null, seconds: null, meters: null, rpe: null, rir: null, isWarmup: false, setKind: "normal",
+};
 
 // A document or a part of one whose fields are not declared.
 export type Record_ = { [name: string]: any };
