@@ -20,7 +20,8 @@ PAGE_HIDES = dict.fromkeys(_PRIVATE, 0)
 BLOCK_HIDES = {"companyId": 0, "position": 0, "done": 0}
 NOT_DONE = {
     **dict.fromkeys(("exerciseId", "round", "seconds", "meters", "rpe", "rir")),
-    **{"isWarmup": False, "setKind": "normal"},
+    "isWarmup": False,
+    "setKind": "normal",
 }
 _UNSET = {
     **dict.fromkeys(("rest", "rpe", "rir", "tempo", "loadPercent")),

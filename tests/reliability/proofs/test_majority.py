@@ -67,11 +67,11 @@ async def test_what_may_still_be_lost_is_neither_reported_as_done_nor_read(
     async with _another_process(coach, replica_set, settings) as other:
         with MongoClient[dict[str, Any]](**address) as alone:
             notes = alone[coach.ctx.db.name]["notes"]
-            assert notes.find_one({}) is None
+            assert notes.find_one({"content": "Once"}) is None
             replica_set.freeze(*(port for port in replica_set.members if port != primary))
             try:
                 first = asyncio.create_task(note(coach))
-                await until(lambda: notes.find_one({}), "the primary alone has the note")
+                await until(lambda: notes.find_one({"content": "Once"}), "the primary alone has the note")
 
                 seen, again = await other.get(f"{path}/notes"), await note(other)
                 assert again.status in (409, 503), again
