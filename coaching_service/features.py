@@ -126,6 +126,7 @@ from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.templates import routes as templates
 from coaching_service.training.training_maxes import routes as training_maxes
 from coaching_service.training.visibility import routes as visibility
+from coaching_service.training.workout_text import finding as finding_tools
 from coaching_service.training.workout_text import tools as workouts_tools
 from coaching_service.training.workout_text import training_max_tools
 from coaching_service.training.workouts import routes as workouts
@@ -219,6 +220,7 @@ TOOLS: tuple[Tools, ...] = (
     batch_tools.tools,
     customer_profile_tools.tools,
     workouts_tools.tools,
+    finding_tools.tools,
     logs_tools.tools,
     history_import_tools.tools,
     schedule_tools.tools,

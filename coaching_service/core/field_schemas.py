@@ -121,12 +121,12 @@ def _schema(
 def argument_of(model: Any, name: str, *, may_be_absent: bool = False, **metadata: Any) -> fields.Field[Any]:
     """Return the argument of a tool for a field of a TypedDict; one that may be absent or null is None.
 
-    `may_be_absent`: although the field is required.
+    `may_be_absent`: although the field is required or has a default.
     """
     declaration = declarations_of(model)[name]
     field = _input_field(declaration, _INPUT_TYPES)
     field.required = field.required and not may_be_absent
-    if not field.required and field.load_default is missing:
+    if may_be_absent or (not field.required and field.load_default is missing):
         field.load_default, field.allow_none = None, True
     field.metadata = {**field.metadata, **metadata}
     if isinstance(field, Text):

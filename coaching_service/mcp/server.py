@@ -127,7 +127,8 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         permitted = [
             _list(tool, with_views[tool.name] if caller.shows_views else description, principal)
             for tool, description in descriptions
-            if is_listed(tool, principal)
+            if not tool.unlisted
+            and is_listed(tool, principal)
             and find_tool_denial(tool, principal) is None
             and (caller.shows_views or not tool.for_views)
         ]

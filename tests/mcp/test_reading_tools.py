@@ -7,7 +7,16 @@ from typing import Any
 
 from tests.support.attention import renew
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, approve, text_of, tool_change, tool_proposal, tool_result
+from tests.support.mcp_client import (
+    TODAY,
+    McpHttpClient,
+    approve,
+    text_of,
+    tool_change,
+    tool_error,
+    tool_proposal,
+    tool_result,
+)
 from tests.support.results import train
 from tests.support.training import block_with, client_path, form_of, log, own_log, task
 
@@ -199,3 +208,67 @@ async def test_own_acts_are_not_hidden_by_proposals_and_a_call_is_one_line(
     await approve(coach, proposal)
     for client in (ana, bo, cy):
         assert await coach.calendar(client, TODAY, TODAY)
+
+
+async def test_workouts_are_found_over_all_clients(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, bo, cy = [
+        await coach.create_customer(name, groups=["Team"] if name == "Cy" else []) for name in ("Ana", "Bo", "Cy")
+    ]
+    tomorrow = str(coach.ctx.caller.today() + timedelta(days=1))
+    texts = {
+        "Ana": "Back squat: 3x8 @60kg\nPlank: 3x30s",
+        "Bo": "Push-up: 2x10 | Slow tempo",
+        "Cy": "Goblet squat: 2x12",
+    }
+    for client in (ana, bo, cy):
+        days = [{"date": tomorrow, "name": "Day A", "text": texts[client["name"]]}]
+        days += [{"date": TODAY, "name": "Legs", "text": "Back squat: 2x5 @70kg"}] if client is ana else []
+        tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    tool_change(await mcp.call("log_workout", customerId=ana["_id"], date=TODAY, text="Back squat: 5, 5 @70kg"))
+
+    async def find(**arguments: Any) -> list[str]:
+        return [doc["line"] for doc in tool_result(await mcp.call("find_workouts", **arguments))["docs"]]
+
+    squats = await find(exercise="back squat")
+    assert [line.split()[0] for line in squats] == [TODAY, tomorrow] and all(ana["_id"] in line for line in squats)
+    assert "«Barbell Back Squat»: 2x5 @70kg done: 5, 5 @70kg" in squats[0] and "Plank" not in squats[1]
+    assert [tomorrow in line for line in await find(exercise="back squat", status="planned")] == [True]
+    assert [TODAY in line for line in await find(exercise="back squat", status="done")] == [True]
+    of_muscle = await find(muscle="quadriceps", **{"from": tomorrow, "to": tomorrow})
+    assert ["«Ana»" in line or "«Cy»" in line for line in of_muscle] == [True, True]
+    assert ["«Cy»" in line for line in await find(muscle="Quadriceps", groups=["team"])] == [True]
+    assert ["«Bo»" in line for line in await find(words="slow TEMPO")] == [True]
+    assert await find(words="slow", customerIds=[ana["_id"]]) == []
+    first = tool_result(await mcp.call("find_workouts", exercise="back squat", pageSize=1))
+    assert (len(first["docs"]), first["nextPage"]) == (1, 2)
+    assert await find(exercise="back squat", pageSize=1, page=2) == squats[1:]
+    tool_error(await mcp.call("find_workouts", muscle="wing"), "muscle is unknown", "Quadriceps")
+    tool_error(await mcp.call("find_workouts", words="a", muscle="Chest"), "one of them")
+    tool_error(await mcp.call("find_workouts", exercise="kettlebell press"), "does not mean exactly one exercise")
+    late = {"from": "2026-01-01", "to": "2028-01-01"}
+    tool_error(await mcp.call("find_workouts", words="a", **late), "at most 366 days")
+
+
+async def test_every_setting_of_a_workout_is_changed_by_a_tool(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    created = tool_change(
+        await mcp.call("create_workout", customerId=ana["_id"], days=[{"date": TODAY, "name": "Off"}])
+    )
+    about = {"customerId": ana["_id"], "workoutId": created["workoutId"]}
+    changed = tool_change(await mcp.call("update_workout", **about, isRest=True, name="Rest"))
+    assert "«Off» → «Rest» of «Ana»" in changed["summary"] and "rest day no → yes" in changed["summary"]
+    assert (await coach.calendar(ana, TODAY, TODAY))[0]["isRest"] is True
+    again = tool_result(await mcp.call("update_workout", **about, isRest=True))
+    assert again["summary"].startswith("Nothing changed")
+    tool_error(await mcp.call("update_workout", **about), "must have name, date, order or isRest")
+
+
+async def test_one_tool_creates_one_client_or_several(mcp: McpHttpClient, coach: CoachClient) -> None:
+    await coach.create_customer("Ana")
+    sent = [{"name": "Ana"}, {"name": "Bo"}, {"name": "Cy"}]
+    dry = tool_result(await mcp.call("create_customer", customers=sent, dryRun=True))
+    assert dry["summary"].startswith("Would create 2 clients without an invitation: «Bo», «Cy». Left out")
+    await approve(coach, tool_proposal(await mcp.call("create_customer", customers=sent), "MANY_CLIENTS"))
+    assert (await coach.get("/coach/customers", archived=False, pageSize=9, pageNum=1)).ok()["totalDocs"] == 3
+    for wrong in ({}, {"name": "Di", "customers": sent}, {"name": "Di", "dryRun": True}):
+        tool_error(await mcp.call("create_customer", **wrong), "customers")

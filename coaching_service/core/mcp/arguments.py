@@ -51,12 +51,11 @@ class CustomerArgument(Arguments):
 class ToolPage(Arguments):
     """`page` from 1, and `pageSize`, by default 20 and at most 100."""
 
-    page = Integer(minimum=1, load_default=1, metadata={"description": "From 1."})
+    page = Integer(minimum=1, load_default=1)
     pageSize = Integer(
         minimum=1,
         maximum=MAX_TOOL_PAGE,
         load_default=DEFAULT_PAGE,
-        metadata={"description": "Entries."},
     )
 
 
@@ -65,8 +64,8 @@ class Dates(Arguments):
 
     max_days = 366
 
-    startDate = Date(required=True, metadata={"description": "First day."})
-    endDate = Date(required=True, metadata={"description": "Last day."})
+    startDate = Date(required=True)
+    endDate = Date(required=True)
 
     @validates_schema(skip_on_field_errors=False)
     def validate_range(self, data: Mapping[str, str], **_: Any) -> None:
@@ -88,8 +87,8 @@ def require_range(first: str | None, last: str | None, max_days: int) -> None:
 class OpenDates(Arguments):
     """From `startDate` to `endDate`, both included; either may be omitted."""
 
-    startDate = Date(load_default=None, allow_none=True, metadata={"description": "First day."})
-    endDate = Date(load_default=None, allow_none=True, metadata={"description": "Last day."})
+    startDate = Date(load_default=None, allow_none=True)
+    endDate = Date(load_default=None, allow_none=True)
 
     @validates_schema(skip_on_field_errors=False)
     def validate_order(self, data: Mapping[str, str | None], **_: Any) -> None:
@@ -217,10 +216,10 @@ def _property(field: fields.Field[Any]) -> dict[str, Any]:
     if isinstance(field, fields.Nested):
         return input_schema(field.schema) | _description(field)
     if isinstance(field, fields.List):
-        limits = {key: value for key, value in field.metadata.items() if key in ("minItems", "maxItems")}
+        limits = {key: value for key, value in field.metadata.items() if key == "maxItems"}
         return {"type": "array", "items": _property(field.inner), **limits, **_description(field)}
     described: dict[str, Any] = _converter().field2property(field)
-    # Left out to save tokens: an empty text is still refused, and the words of an enum have their lengths.
+    # Left out to save tokens: an empty text or list is still refused, and the words of an enum have their lengths.
     for name in ("example", "minLength", *(["maxLength"] if "enum" in described else [])):
         described.pop(name, None)
     if described.get("pattern") == IDENTIFIER_PATTERN:  # which has more tokens than its length says

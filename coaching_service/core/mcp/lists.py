@@ -69,7 +69,6 @@ class ToolPart(Arguments):
         minimum=1,
         maximum=_MAX_LIMIT,
         load_default=_DEFAULT_LIMIT,
-        metadata={"description": "Entries."},
     )
     after = Text(
         max_length=_MAX_CURSOR,

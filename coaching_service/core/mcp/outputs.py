@@ -16,11 +16,13 @@ _TYPES = {str: "string", ObjectId: "string", datetime: "string", int: "integer",
 def output_schema(model: Any, *, with_entries: bool = False) -> dict[str, Any]:
     """Return the JSON Schema of results with the fields of a TypedDict; a field that may be null is then left out.
 
-    Only the fields of the result itself are said to be required, and those of entries of lists are named only
-    `with_entries`: it saves tokens.
+    Only the fields of the result itself are said to be required. Those that may be absent, and those of entries of
+    lists, are named only `with_entries`: it saves tokens, and results name what they have.
     """
     required = [each.name for each in declarations_of(model).values() if each.is_required and not each.is_nullable]
     schema = _describe_object(model, with_entries=with_entries)
+    if not with_entries and required:
+        schema["properties"] = {name: schema["properties"][name] for name in required}
     return {**schema, **({"required": required} if required else {})}
 
 

@@ -48,9 +48,10 @@ class Tool:
     `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
     have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
-    see it. `for_views`: the views of applications call it, assistants neither see nor call it. `own_calls`: it is about
-    what the caller itself has called, so that an access without the right to read may call it. `prepare` is called with
-    the arguments before the transaction. `check` finds the errors of those without others when some are invalid.
+    see it. `for_views`: the views of applications call it, assistants neither see nor call it. `unlisted`: assistants
+    may call it, but do not see it. `own_calls`: it is about what the caller itself has called, so that an access
+    without the right to read may call it. `prepare` is called with the arguments before the transaction. `check` finds
+    the errors of those without others when some are invalid.
     """
 
     title: str
@@ -64,6 +65,7 @@ class Tool:
     open_world: bool = False
     outreach: bool = False
     for_views: bool = False
+    unlisted: bool = False
     own_calls: bool = False
     confirms: frozenset[Reason] = frozenset()
     prepare: Preparation | None = None
@@ -144,7 +146,7 @@ class Tools:
         check: Check | None = None,
         **hints: bool,
     ) -> Callable[[ToolHandler], ToolHandler]:
-        """Declare a tool. `hints`: writes, destructive, idempotent, open_world, outreach, for_views, own_calls."""
+        """Declare a tool. `hints` are the fields of Tool that are True, such as writes or destructive."""
 
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:

@@ -43,5 +43,11 @@ async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> 
     return sorted(similar, key=rank)[:count]
 
 
+async def list_training(ctx: Context, muscle_id: ObjectId) -> set[ObjectId]:
+    """Return the exercises that train a muscle most."""
+    where: Filter = {"deletedAt": None, "muscleGroups": {"$elemMatch": {"_id": muscle_id, "role": "primary"}}}
+    return {each["_id"] for each in await exercises.find(ctx, where, fields=("_id",), hint=BY_NAME)}
+
+
 def _primary_muscles(exercise: ExerciseKind) -> set[ObjectId]:
     return {muscle["_id"] for muscle in exercise["muscleGroups"] if muscle["role"] == "primary"}

@@ -32,11 +32,11 @@ class ClientToCreate(Arguments):
     """A client to create."""
 
     name = Text(required=True, metadata={"description": "First or full name."})
-    surname = Text(**optional("Surname."))
-    email = Email(**optional("E-mail."))
-    phone = Text(max_length=50, **optional("Phone."))
+    surname = Text(load_default=None, allow_none=True)
+    email = Email(load_default=None, allow_none=True)
+    phone = Text(max_length=50, load_default=None, allow_none=True)
     birthday = Date(**optional("YYYY-MM-DD."))
-    groups = StringList(load_default=list, metadata={"description": "Groups."})
+    groups = StringList(load_default=list)
 
 
 class CreateCustomers(Arguments):
@@ -58,10 +58,16 @@ class CreateCustomers(Arguments):
     takes=CreateCustomers(),
     writes=True,
     confirms=(Reason.MANY_CLIENTS,),
+    unlisted=True,
 )
 async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
     """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
     client are named and left out; create_customer creates one anyway."""
+    return await create_several(ctx, customers, dry_run=dry_run)
+
+
+async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
+    """Create clients but those who are there already, and say whom."""
     entries = [cast("CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
     known = await find_duplicates(ctx, entries)
     left_out: list[str] = []

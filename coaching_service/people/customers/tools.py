@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, TypedDict, cast
 
-from coaching_service.core.auth.access import coach
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.auth.access import coach, require_permission
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -17,7 +19,7 @@ from coaching_service.core.mcp.lists import PageWithHint, format_figure, format_
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
-from coaching_service.people.customers import creation, listing
+from coaching_service.people.customers import batch_tools, creation, listing
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
 from coaching_service.people.customers.nearest import GroupNames, find_near_clients, match_groups
 from coaching_service.people.customers.service import full_name
@@ -169,26 +171,45 @@ def answer_customer(ctx: Context, client: CustomerProfile, lines: list[str]) -> 
 
 
 class CreateCustomer(Arguments):
-    """A client to create."""
+    """A client to create, or several."""
 
-    name = Text(required=True, metadata={"description": "First or full name."})
-    surname = Text(**optional("Surname."))
-    email = Email(**optional("E-mail address."))
+    name = Text(**optional("First or full name."))
+    surname = Text(load_default=None, allow_none=True)
+    email = Email(load_default=None, allow_none=True)
     sendInvitation = Boolean(load_default=False, metadata={"description": "Sends an invitation; needs email."})
-    phone = Text(max_length=50, **optional("Phone number."))
-    groups = StringList(load_default=list, metadata={"description": "Names of the groups the client is in."})
+    phone = Text(max_length=50, load_default=None, allow_none=True)
+    groups = StringList(load_default=list, metadata={"description": "Names of groups."})
+    customers = ListOf(
+        fields.Nested(batch_tools.ClientToCreate), minimum=1, maximum=100, **optional("Instead: up to 100 clients.")
+    )
+    dryRun = Boolean(load_default=False, metadata={"description": "Of customers: only says what would be created."})
+
+    @validates_schema(skip_on_field_errors=False)
+    def creates_one_or_several(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require the name of one client, or several clients."""
+        if (has_name := data.get("name") is not None) == (data.get("customers") is not None):
+            message = "must not be combined with customers" if has_name else "is required, or customers"
+            raise ValidationError(message, "name")
+        if data.get("dryRun") and data.get("customers") is None:
+            raise ValidationError("needs customers", "dryRun")
 
 
 @tools.tool(
-    "Create a client",
+    "Create clients",
     access=coach(CUSTOMERS.CREATE),
     takes=CreateCustomer(),
     writes=True,
     open_world=True,
-    confirms=(Reason.CONTACT,),
+    confirms=(Reason.CONTACT, Reason.MANY_CLIENTS),
 )
-async def create_customer(ctx: Context, send_invitation: bool, **details: Any) -> Written:
-    """Create a client; no invitation is sent unless sendInvitation is true. Search with list_customers first."""
+async def create_customer(
+    ctx: Context, customers: list[Mapping[str, Any]] | None, send_invitation: bool, dry_run: bool, **details: Any
+) -> Written:
+    """Create a client, invited only if sendInvitation is true; search with list_customers first. Or several customers,
+    all or none, not invited: who has the e-mail address or name of a client is left out."""
+    if customers is not None:
+        require_permission(ctx.caller, CUSTOMERS.VIEW)
+        return await batch_tools.create_several(ctx, customers, dry_run=dry_run)
     invited = send_invitation and details["email"] is not None
     customer = await creation.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
     outcome = " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else "."

@@ -108,7 +108,7 @@ class ExerciseReplacement(SeveralCalendarsArgument):
 
     exercise = Text(required=True, metadata={"description": "Its name or _id."})
     withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
-    startDate = Date(required=True, metadata={"description": "First day."})
+    startDate = Date(required=True)
     endDate = Date(**optional("Last day. Default: no end."))
 
     @validates_schema(skip_on_field_errors=False)

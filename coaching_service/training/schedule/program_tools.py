@@ -54,7 +54,7 @@ class SaveProgram(Arguments):
     days = ListOf(fields.Nested(ProgramDay), minimum=1, maximum=_MAX_WORKOUTS, **optional("Its workouts."))
     customerId = Identifier(**optional("Instead of days: the client whose calendar becomes the program."))
     startDate = Date(**optional("First day of that calendar."))
-    endDate = Date(**optional("Last day."))
+    endDate = Date(load_default=None, allow_none=True)
 
     @validates_schema(skip_on_field_errors=False)
     def is_complete(self, data: Mapping[str, Any], **_: Any) -> None:

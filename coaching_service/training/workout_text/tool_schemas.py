@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.field_schemas import arguments_of, input_of
-from coaching_service.core.fields import Default, Description
+from coaching_service.core.field_schemas import argument_of, arguments_of, input_of
+from coaching_service.core.fields import Default, Description, names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import (
     MAX_TOOL_PAGE,
@@ -50,7 +50,7 @@ _ITEM_ID = re.compile(r"#?[0-9a-fA-F]{6,24}", re.ASCII)
 class WorkoutPage(ToolPage):
     """How much of each workout, and a page."""
 
-    pageSize = Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=40, metadata={"description": "Entries."})
+    pageSize = Integer(minimum=1, maximum=MAX_TOOL_PAGE, load_default=40)
     detail = Choice(
         *DETAILS,
         load_default="plan",
@@ -218,7 +218,10 @@ class WorkoutArgument(CustomerArgument):
 
 
 class WorkoutChange(WorkoutArgument):
-    """A new name, date or position of a workout."""
+    """A new name, date, position or other settings of a workout."""
+
+    class Meta(Arguments.Meta):
+        include = {name: argument_of(BlockSettings, name, may_be_absent=True) for name in names_of(BlockSettings)}
 
     name = Text(**optional("A new name."))
     date = CalendarDate(**optional("A new date, YYYY-MM-DD."))
@@ -227,8 +230,9 @@ class WorkoutChange(WorkoutArgument):
     @validates_schema(skip_on_field_errors=False)
     def changes_something(self, data: Mapping[str, Any], **_: Any) -> None:
         """Require a change."""
-        if all(data.get(name, ...) is None for name in ("name", "date", "order")):
-            raise ValidationError("must have name, date or order")
+        settings = ("name", "date", "order", *names_of(BlockSettings))
+        if all(data.get(name, ...) is None for name in settings):
+            raise ValidationError(f"must have {', '.join(settings[:-1])} or {settings[-1]}")
 
 
 class ItemEditArguments(TypedDict):

@@ -10,7 +10,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.fields import take
+from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import paged
 from coaching_service.core.mcp.confirmation import Reason, find_reasons
@@ -18,6 +18,7 @@ from coaching_service.core.mcp.lists import describe_list
 from coaching_service.core.mcp.results import Answer, Identifiers, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
+from coaching_service.core.text import snake_case
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.texts import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
@@ -46,7 +47,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, DayBlock, NewBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockSettings, DayBlock, NewBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.plans import plan_of
 
@@ -56,6 +57,7 @@ _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, destruc
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
 _LISTED_IDENTIFIERS, _NAMED_BLOCKS = 20, 10
+_SETTINGS = labels_of(BlockSettings)
 
 
 @tools.tool("Read workouts", access=coach(CUSTOMERS.VIEW), takes=CalendarDates(), returns=CalendarTexts)
@@ -165,6 +167,10 @@ def _describe_change(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 
+def _say(value: Any) -> str:
+    return ("yes" if value else "no") if isinstance(value, bool) else "-" if value is None else typed(str(value))
+
+
 async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection[str]) -> list[DayBlock]:
     """Return the workouts that days of a client have, without check-ins. Raises NotFound and Forbidden."""
     await owner.require_access(ctx)
@@ -210,10 +216,16 @@ async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[B
 
 @_change("Rename or move a workout", takes=WorkoutChange(), confirms=(Reason.DONE_WORK, Reason.FAR_DATE))
 async def update_workout(
-    ctx: Context, customer_id: ObjectId, workout_id: ObjectId, name: str | None, date: str | None, order: int | None
+    ctx: Context,
+    customer_id: ObjectId,
+    workout_id: ObjectId,
+    name: str | None,
+    date: str | None,
+    order: int | None,
+    **settings: Any,
 ) -> Written:
-    """Change the name or date of a workout, or its position in the day. A workout with something done moves with its
-    log, after confirmation."""
+    """Change a workout's name, date, position in the day or other settings; what is done moves with it, after
+    confirmation."""
     owner = ClientCalendar(customer_id)
     before = await service.get(ctx, owner, workout_id)
     change: BlockChange = {}
@@ -225,12 +237,17 @@ async def update_workout(
         there = await read_taken_days(ctx, owner, {date})
     if order is not None:
         change["order"] = order
-    block = await service.update(ctx, owner, workout_id, change)
+    given = {each: settings[snake_case(each)] for each in names_of(BlockSettings)}
+    changed = {each: value for each, value in given.items() if value not in (None, cast("Any", before)[each])}
+    block = await service.update(ctx, owner, workout_id, cast("BlockChange", {**change, **changed}))
     customer = await customers.get_visible_reference(ctx, customer_id)
     named = _describe_change(typed(before["name"]), typed(block["name"]))
     moved = _describe_change(str(before["date"]), str(block["date"]))
     place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
     position = "" if order is None else f", position {place} of the day"
+    for each in changed:
+        values = [_say(cast("Mapping[str, Any]", known)[each]) for known in (before, block)]
+        position += f", {_SETTINGS.get(each, each).lower()} {_describe_change(*values)}"
     if ctx.change_id is None:
         stays = f"Nothing changed: the workout {named} of {typed(customer['name'])} is already on {moved}{position}."
         return Written(stays, {"workoutId": workout_id})

@@ -99,7 +99,7 @@ def write_block(block: Block, load_unit: str, detail: Detail) -> str:
     for item in items:
         prefix = " ".join([f"#{short_ids[item['_id']]}", *([labels[item["_id"]]] if item["_id"] in labels else [])])
         planned, *more = write_item(item, load_unit)
-        lines += [f"{prefix} {planned}", *more, *_write_log(item, load_unit)]
+        lines += [f"{prefix} {planned}", *more, *write_log(item, load_unit)]
         if detail == "full":
             lines += _write_more(item, load_unit)
     return "\n".join(lines)
@@ -232,7 +232,7 @@ def write_done_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None 
     """Return what was done for an item, with its comments, or of an exercise of a circuit; empty for nothing."""
     if entry is not None:
         return write_result_of(item, load_unit, entry)
-    return "".join(_write_log(item, load_unit)).strip().removeprefix("done: ")
+    return "".join(write_log(item, load_unit)).strip().removeprefix("done: ")
 
 
 def write_result_of(item: WorkItem, load_unit: str, entry: CircuitExercise | None = None) -> str:
@@ -243,7 +243,7 @@ def write_result_of(item: WorkItem, load_unit: str, entry: CircuitExercise | Non
     return " ".join(_write_result(item, load_unit)).removeprefix("done: ")
 
 
-def _write_log(item: WorkItem, load_unit: str) -> list[str]:
+def write_log(item: WorkItem, load_unit: str) -> list[str]:
     """Return the line about what was done for an item, or none."""
     words = _write_result(item, load_unit)
     skip = item.get("skipped")

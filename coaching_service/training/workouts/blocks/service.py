@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+import re
+from collections.abc import Awaitable, Collection, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any, cast
@@ -83,6 +84,44 @@ async def list_blocks(
         orders = store.orders_within_days((block["_id"], block[owner.day_field]) for block in of_days)
     # A block that has just been deleted or moved has none.
     return await present_blocks(ctx, blocks, [orders.get(block["_id"], 0) for block in blocks])
+
+
+async def find_of_clients(
+    ctx: Context,
+    customer_ids: Sequence[ObjectId],
+    dates: tuple[str, str],
+    *,
+    exercise_ids: Collection[ObjectId] | None,
+    words: Sequence[str],
+    is_done: bool | None,
+    skip: int,
+    limit: int,
+) -> list[Block]:
+    """Return at most `limit` blocks of clients in a range of dates, by date, after the first `skip`.
+
+    Only those with one of the exercises (None: any) and with all words in names or notes; `is_done`: with it done, or
+    not done. Access to the clients is not checked.
+    """
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "date": {"$gte": dates[0], "$lte": dates[1]}}
+    if exercise_ids is not None:
+        where["items.exerciseIds"] = {"$in": list(exercise_ids)}
+        if is_done is not None:
+            has_done = {"items.doneExerciseIds": {"$in": list(exercise_ids)}}
+            where |= has_done if is_done else {"$nor": [has_done]}
+    elif is_done is not None:
+        where["items.isCompleted"] = True if is_done else {"$ne": True}
+    texts = ("name", "items.exerciseInstructions", "items.taskFields.title", "items.circuitName")
+    where |= {"$and": [{"$or": [{text: _containing(word)} for text in texts]} for word in words]} if words else {}
+    stored = await store.blocks.find(ctx, where, sort=("date", "_id"), limit=skip + limit, hint=store.BY_DATE)
+    presented: dict[ObjectId, Block] = {}
+    for customer_id in {block["customerId"] for block in stored[skip:]}:
+        of_client = [block for block in stored[skip:] if block["customerId"] == customer_id]
+        presented |= {each["_id"]: each for each in await present_blocks(ctx, of_client, [0] * len(of_client))}
+    return [presented[block["_id"]] for block in stored[skip:]]
+
+
+def _containing(word: str) -> Filter:
+    return {"$regex": re.escape(word), "$options": "i"}
 
 
 async def get(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> Block:
