@@ -100,7 +100,7 @@ def create_app(settings: Settings, services: Services, availability: Availabilit
         request_limits,
     )
     mount(app, routes, dependencies)
-    operator_endpoints = OperatorEndpoints(services, routes, features.TAGS)
+    operator_endpoints = OperatorEndpoints(services, routes, features.TAGS, dependencies.database_slots)
     metrics = metrics_handler(services, READINGS) if settings.metrics_port is None else None
     if metrics is not None and settings.metrics_address is None:
         metrics = only_locally(metrics, settings.trusted_proxies)

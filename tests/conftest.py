@@ -187,7 +187,7 @@ async def server(app: web.Application) -> AsyncIterator[TestServer]:
 
 
 class AsServed(TestServer):
-    """The server that operators run: unlike aiohttp's test server, it continues a request whose caller disconnects."""
+    """The server that operators run: unlike aiohttp's test server, it continues a write whose caller disconnects."""
 
     async def _make_runner(self, **options: Any) -> Runner:
         return Runner(self.app, **(options | {"handler_cancellation": False}))

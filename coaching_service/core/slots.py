@@ -130,6 +130,17 @@ class RequestSlots:
         else:
             await self._wait(company, waited)
 
+    async def require_turns(self, seconds: float) -> None:
+        """Wait until a slot is free, without holding it. Raises Unavailable if that takes longer than `seconds`."""
+        if self._free:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wait(self, 0.0)
+        except TimeoutError:
+            raise overloaded() from None
+        self.release(self)
+
     def release(self, company: Hashable) -> None:
         """Return a slot of a company, and give it to the next."""
         self._free += 1

@@ -20,6 +20,7 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import hash_of
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.operator_endpoints import OperatorEndpoints
+from coaching_service.core.slots import RequestSlots
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient, document
 from tests.support.counted_commands import counting_commands
@@ -54,7 +55,7 @@ async def test_concurrent_readiness_checks_share_one_database_check(settings: Se
     """The indexes are compared once, while the service is ready: their hash says that they were created."""
     request = make_mocked_request("GET", "/readyz")
     with counting_commands(settings, services) as (counted_services, commands):
-        endpoints = OperatorEndpoints(counted_services, [], [])
+        endpoints = OperatorEndpoints(counted_services, [], [], RequestSlots(8))
         answers = await asyncio.gather(*(endpoints.readyz(request) for _ in range(20)))
         assert {answer.status for answer in answers} == {200}
         await until(lambda: has_compared(commands), "the indexes are compared")
@@ -71,7 +72,7 @@ async def test_index_that_is_dropped_by_hand_is_noticed_and_created_again(settin
         await runtime.make_indexes(services)
         await services.db["notes"].drop_indexes()
         await runtime.make_indexes(services)
-        endpoints, request = OperatorEndpoints(services, [], []), make_mocked_request("GET", "/readyz")
+        endpoints, request = OperatorEndpoints(services, [], [], RequestSlots(8)), make_mocked_request("GET", "/readyz")
 
         async def is_refused() -> bool:
             try:

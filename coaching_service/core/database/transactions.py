@@ -15,6 +15,7 @@ from motor.motor_asyncio import AsyncIOMotorClientSession
 from opentelemetry.trace import Span
 from pymongo.errors import PyMongoError
 
+from coaching_service.core.budgets import metered
 from coaching_service.core.cached_reads import CacheWait
 from coaching_service.core.database.connection import is_late, is_unavailable, is_unsent, unreachable
 from coaching_service.core.database.context import Context, Services
@@ -259,7 +260,7 @@ async def gather_reads(ctx: Context, *reads: Awaitable[Any]) -> list[Any]:
     operation at a time. Of several failures the first in order is raised.
     """
     if ctx.session is None and ctx.thread is None:
-        results = await asyncio.gather(*reads, return_exceptions=True)
+        results = await asyncio.gather(*map(metered, reads), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result

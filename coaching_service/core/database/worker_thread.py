@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
+from coaching_service.core import budgets
 from coaching_service.core.background import retrieve_failure
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class WorkerThread:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
         self.is_cancelled = False
+        self._budget, self._began = budgets.current(), 0.0
 
     def collection(self, collection: Collection) -> Collection:
         """Return the collection that Motor wraps, with the methods of Motor. Raises Cancelled."""
@@ -51,9 +53,20 @@ class WorkerThread:
         time.sleep(seconds)
 
     def require_active(self) -> None:
-        """Raise Cancelled if the caller no longer waits."""
+        """Raise Cancelled if the caller no longer waits, Unavailable if the budget of the request is spent."""
         if self.is_cancelled:
             raise Cancelled
+        if self._budget is not None:
+            self._budget.require(time.thread_time() - self._began)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on this thread, and spend its time. Raises what `run_without_event_loop` raises."""
+        self._began = time.thread_time()
+        try:
+            return run_without_event_loop(coroutine)
+        finally:
+            if self._budget is not None:
+                self._budget.spend(time.thread_time() - self._began)
 
 
 def on_worker_thread(
@@ -72,7 +85,7 @@ def on_worker_thread(
         thread = WorkerThread()
         coroutine = function(replace(ctx, thread=thread), *args, **kwargs)
         context = contextvars.copy_context()
-        running = thread.loop.run_in_executor(_executor, context.run, run_without_event_loop, coroutine)
+        running = thread.loop.run_in_executor(_executor, context.run, thread.run, coroutine)
         try:
             return cast("T", await asyncio.shield(running))
         except asyncio.CancelledError:

@@ -1,13 +1,15 @@
-"""Interrupts requests that wait for a database that does not respond (see DatabaseMonitor)."""
+"""What ends a request: a database that does not respond (see DatabaseMonitor), and its budget of processor time."""
 
 from __future__ import annotations
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from coaching_service.core.budgets import Budget
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.monitor import Interruption
 
+BUDGET = web.RequestKey("budget", Budget)
 _INTERRUPTION = web.RequestKey("interruption", Interruption)
 
 
@@ -29,5 +31,7 @@ def interruptible(services: Services, handler: Handler) -> Handler:
 
 async def end_interruption(request: web.Request, _: web.StreamResponse) -> None:
     """Handle `on_response_prepare`: a response that has begun cannot become a 503."""
+    if (budget := request.get(BUDGET)) is not None:
+        budget.end()
     if (interruption := request.get(_INTERRUPTION)) is not None:
         interruption.end()

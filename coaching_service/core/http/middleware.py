@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler, Middleware
 from opentelemetry.trace import SpanKind
 
 from coaching_service.core.auth.principal import Principal
+from coaching_service.core.budgets import READ_SECONDS, WRITE_SECONDS, Budget, metered
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
@@ -26,6 +27,7 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.http.compression import compress
 from coaching_service.core.http.deprecation import deprecation_headers
+from coaching_service.core.http.interruption import BUDGET
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.http.strictness import list_applied
@@ -68,13 +70,17 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
 
     async def respond(request: web.Request, handler: Handler, started: float) -> web.StreamResponse:
         outcome.begin()
+        budget = request[BUDGET] = Budget(READ_SECONDS if request.method in _READS else WRITE_SECONDS)
+        budget.begin()
         try:
-            response = await handler(request)
-        except asyncio.CancelledError:  # the service is shutting down
+            response = await metered(handler(request))
+        except asyncio.CancelledError:  # the caller of a read has gone, or the service is shutting down
             record(request, _CLIENT_CLOSED_REQUEST, started)
             raise
         except Exception as error:  # noqa: BLE001 - every failure is converted to an error response here
             response = _error_response(request, error)
+        finally:
+            budget.end()  # what has begun by now, such as a task that several requests share, is not theirs to end
         if not response.prepared:
             _add_headers(request, response)
             await compress(request, response)

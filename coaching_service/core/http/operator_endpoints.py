@@ -32,6 +32,7 @@ from coaching_service.core.http.routes import Route
 from coaching_service.core.http.static_content import StaticContent
 from coaching_service.core.jobs import inspection
 from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
+from coaching_service.core.slots import RequestSlots
 
 log = structlog.get_logger("coaching_service")
 _MAX_CLOCK_SECONDS = 60.0
@@ -53,8 +54,10 @@ _PAGE_HEADERS = {"Content-Security-Policy": _CONTENT_SECURITY_POLICY, "Referrer-
 class OperatorEndpoints:
     """/healthz, /readyz, /swagger-json, /docs with its guides and, unless it has a port of its own, /metrics."""
 
-    def __init__(self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]]) -> None:
-        self.services, self._routes, self._tags = services, routes, tags
+    def __init__(
+        self, services: Services, routes: Sequence[Route], tags: Sequence[tuple[str, str]], slots: RequestSlots
+    ) -> None:
+        self.services, self._routes, self._tags, self._slots = services, routes, tags, slots
         self._has_indexes = False
         self._guides: dict[str, StaticContent] = {}
         self._readiness_check: asyncio.Task[None] | None = None
@@ -97,7 +100,7 @@ class OperatorEndpoints:
 
     async def readyz(self, _: web.Request) -> web.Response:
         """Responds 200 when a majority of the database responds, every index exists and no later version migrated it,
-        and the clocks of this process and the database differ by at most a minute.
+        the clocks of this process and the database differ by at most a minute, and requests get their turn.
 
         Raises Unavailable otherwise. Concurrent requests share one check. Indexes that were created as they are
         declared are compared once, while the service is ready already; those that were found are not again.
@@ -111,6 +114,7 @@ class OperatorEndpoints:
     async def _check_readiness(self) -> None:
         monitor, missing = self.services.monitor, []
         monitor.require()
+        await self._slots.require_turns(monitor.seconds)
         try:
             async with asyncio.timeout(monitor.seconds):
                 await monitor.check()

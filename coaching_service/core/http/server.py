@@ -30,6 +30,7 @@ PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
 }
 _MAX_ADDRESS_BYTES = 8190
 _MAX_HEADER_BYTES = _MAX_ADDRESS_BYTES + 1  # so that the error says which of both is too long
+_READS = ("GET", "HEAD")
 _VERSIONS = (HttpVersion10, HttpVersion11)
 _RETRY_SECONDS = 10
 _CLOSING_CHECK_SECONDS = 0.02
@@ -108,7 +109,11 @@ class _ConnectionHandler(RequestHandler):
         if self._admitted_address is not None:
             self._limits.release(self._admitted_address)
             self._admitted_address = None
+        request, task = self._current_request, self._task_handler
         super().connection_lost(exc)
+        # Nobody reads the response. What writes is carried out: its caller may have gone after sending it.
+        if request is not None and task is not None and request.method in _READS:
+            task.cancel()
 
     def log_exception(self, *args: Any, **options: Any) -> None:
         # Reading the rest of a body whose encoding is broken fails once more after the response is sent.
