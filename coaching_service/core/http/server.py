@@ -111,7 +111,7 @@ class _ConnectionHandler(RequestHandler):
             self._admitted_address = None
         request, task = self._current_request, self._task_handler
         super().connection_lost(exc)
-        # Nobody reads the response. What writes is carried out: its caller may have gone after sending it.
+        # No caller reads the response. A write is carried out: its caller may have gone after sending it.
         if request is not None and task is not None and request.method in _READS:
             task.cancel()
 
