@@ -42,7 +42,7 @@ from coaching_service.people.customers import derived_figures
 from coaching_service.people.sessions import web_sessions
 from tests.conftest import NewCompany
 from tests.contract.test_declared import request_options
-from tests.hostile.boundary_values import LATE, TODAY, attempts, flatten
+from tests.hostile.boundary_values import EARLY, LATE, TODAY, attempts, flatten
 from tests.hostile.cases import PAGES, ROUTES, TOOLS
 from tests.hostile.conftest import _DERIVED, Caller, Victim, make_caller
 from tests.hostile.readings import Readings, Visitors, of_client, read_pages, read_rest, read_tools
@@ -275,7 +275,7 @@ async def test_values_at_the_bounds_are_read_everywhere(victim: Victim, inhabite
 # Beyond the bounds, in the two passes: what an earlier version, or a hand in the database, may have stored.
 BEYOND: list[tuple[type[fields.Field[Any]], tuple[Any, Any]]] = [
     (Timezone, ("Mars/Olympus", "Europe/Atlantis")),
-    (Date, ("1899-12-31", LATE[0])),
+    (Date, (EARLY[0], LATE[0])),
     (Number, (-1e12, 1e15)),
     (Integer, (-1_000_000, 10**12)),
 ]
