@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,11 +16,13 @@ from aiohttp.test_utils import TestServer
 from mcp import Client
 
 from coaching_service.mcp.server import INSTRUCTIONS
+from tests.mcp import job_run
 from tests.mcp.test_tool_catalogue import CATALOGUE
 from tests.support.client import CoachClient
 from tests.support.coaching_jobs import Run, job_names, load_job
 from tests.support.mcp_client import official_client
 from tests.support.model_driver import Endpoint, follow_model
+from tests.support.service_process import until
 
 JOBS = job_names()
 MOST_CALLS, MOST_TOKENS = 5, 6_000
@@ -70,6 +74,47 @@ if EVALUATED is not None:
         assert EVALUATED is not None
         run = await do_with_model(public_server, coach, name, EVALUATED)
         run.check_budget(load_job(name))
+
+
+async def test_jobs_are_offered_without_their_answers(
+    public_server: TestServer, new_company: Any, tmp_path: Path
+) -> None:
+    """One that is done as its script does it, and one that is not; or those that job_run names, done by a model."""
+    is_run = job_run.FOLDER in os.environ
+    folder = Path(os.environ.get(job_run.FOLDER, tmp_path))
+    names = job_run.offered_names() if is_run else ["review_check_in_and_reply", "record_body_weight"]
+    jobs = [job_run.OfferedJob(name, await new_company()) for name in names]
+    for job in jobs:
+        await job.prepare()
+    offers = [job.offer(str(public_server.make_url("/mcp"))) for job in jobs]
+    (folder / "jobs.json").write_text(json.dumps(offers, indent=1))
+    assert all(offer.keys() == {"name", "request", "url", "headers"} for offer in offers)
+
+    async def is_done() -> bool:
+        for job in jobs:
+            await job.decide()
+        return (folder / "done").exists()
+
+    if is_run:
+        print(*[f"{offer['name']}: {offer['request']}" for offer in offers], sep="\n")
+        await until(is_done, "the model has done the jobs", job_run.HOURS * 3600, pause=2.0)
+    else:
+        async with official_client(public_server, offers[0]["headers"], "auto") as client:
+            tools = OfficialTools(client)
+            listed = (await tools.call("list_check_ins", status="to_review"))["content"][0]["text"]
+            response = re.search("responseId ([0-9a-f]{24})", listed)
+            assert response
+            await tools.call("review_check_in", responseId=response[1], reply="Take two days off.")
+        (folder / "done").touch()
+        assert await is_done()
+    results = {job.name: await job.check(folder) or "done" for job in jobs}
+    (folder / "results.json").write_text(json.dumps(results, indent=1))
+    if is_run:
+        print(*[f"{name}: {result}" for name, result in results.items()], sep="\n")
+        assert set(results.values()) == {"done"}
+    else:
+        assert results["review_check_in_and_reply"] == "done"
+        assert results["record_body_weight"] != "done", "nobody has recorded it"
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])

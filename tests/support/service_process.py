@@ -23,10 +23,12 @@ T = TypeVar("T")
 
 
 @overload
-async def until(condition: Callable[[], Awaitable[T | None]], what: str, seconds: float = 120.0) -> T: ...
+async def until(
+    condition: Callable[[], Awaitable[T | None]], what: str, seconds: float = 120.0, pause: float = 0.01
+) -> T: ...
 @overload
-async def until(condition: Callable[[], T | None], what: str, seconds: float = 120.0) -> T: ...
-async def until(condition: Callable[[], object], what: str, seconds: float = 120.0) -> object:
+async def until(condition: Callable[[], T | None], what: str, seconds: float = 120.0, pause: float = 0.01) -> T: ...
+async def until(condition: Callable[[], object], what: str, seconds: float = 120.0, pause: float = 0.01) -> object:
     """Wait until `condition` returns a true value, and return it; the only place where these tests wait."""
     deadline = time.monotonic() + seconds
     while True:
@@ -34,7 +36,7 @@ async def until(condition: Callable[[], object], what: str, seconds: float = 120
         if value := await outcome if isinstance(outcome, Awaitable) else outcome:
             return value
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(pause)
 
 
 def command(folder: Path, *arguments: str) -> list[str]:
