@@ -25,21 +25,35 @@ from coaching_service.integrations import commands
 from coaching_service.integrations.background_jobs.models import ImportResult, StoredCompanyJob
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.models import Format
-from coaching_service.integrations.history_files.values import DateOrder
-from coaching_service.integrations.history_import.models import DistanceUnit, HistoryResult, ImportAnswers, ImportFormat
-from coaching_service.integrations.history_import.results import table_result
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
+from coaching_service.integrations.history_import.models import (
+    DistanceUnit,
+    DurationUnit,
+    HistoryResult,
+    ImportAnswers,
+    ImportFormat,
+)
+from coaching_service.integrations.history_import.results import list_problems, table_result
 from coaching_service.library.imported_names.models import read_answers
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers.models import OnConflict
 
-_OPTIONS = {"LOAD_UNIT": "--load-unit", "DISTANCE_UNIT": "--distance-unit", "DATE_ORDER": "--date-order"}
+_OPTIONS = {
+    "LOAD_UNIT": "--load-unit",
+    "DISTANCE_UNIT": "--distance-unit",
+    "DURATION_UNIT": "--duration-unit",
+    "DATE_ORDER": "--date-order",
+    "DECIMAL_SIGN": "--decimal-sign",
+}
 
 
 class _Answers(TypedDict):
     format: ImportFormat | None
     load_unit: LoadUnit | None
     distance_unit: DistanceUnit | None
+    duration_unit: DurationUnit | None
     date_order: DateOrder | None
+    decimal_sign: DecimalSign | None
     exercises: tuple[str, ...]
     clients: tuple[str, ...]
     columns: tuple[str, ...]
@@ -85,6 +99,8 @@ def _pairs(_: click.Context, parameter: click.Parameter, values: tuple[str, ...]
 )
 @click.option("--load-unit", type=click.Choice(get_args(LoadUnit)), help="Unit of loads that the file has without one.")
 @click.option("--distance-unit", type=click.Choice(get_args(DistanceUnit)), help="Unit of distances that have none.")
+@click.option("--duration-unit", type=click.Choice(get_args(DurationUnit)), help="Unit of durations that have none.")
+@click.option("--decimal-sign", type=click.Choice(get_args(DecimalSign)), help="Sign before decimals.")
 @click.option("--date-order", type=click.Choice(get_args(DateOrder)), help="Order of dates such as 03/04/2026.")
 @click.option(
     "--exercise",
@@ -182,7 +198,9 @@ def _read_answers(options: _Answers) -> ImportAnswers:
         "customerId": None,
         "loadUnit": options["load_unit"],
         "distanceUnit": options["distance_unit"],
+        "durationUnit": options["duration_unit"],
         "dateOrder": options["date_order"],
+        "decimalSign": options["decimal_sign"],
         "names": names,
         "customers": clients,
         "columns": columns,
@@ -198,11 +216,12 @@ def _show(job: StoredCompanyJob, report: IO[bytes] | None) -> None:
     """Print the problems, the questions and names of a dry run, and what was imported. Raises ClickException."""
     if report is not None:
         rows = [
-            (each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in job["errors"]
+            (each.get("line"), each["entry"], each["field"], each["code"], each["message"])
+            for each in list_problems(job["errors"], table_result(job["result"]))
         ]
         report.write(write_rows([("line", "entry", "field", "code", "message"), *rows]))
     else:
-        for error in job["errors"]:
+        for error in list_problems(job["errors"], table_result(job["result"])):
             click.echo(" ".join(filter(None, (f"{error['entry']}:", error["field"], error["message"]))), err=True)
     if result := table_result(job["result"]):
         _show_table(result, is_failed=job["status"] == "failed")

@@ -135,6 +135,9 @@ SOURCES = {
     "fitnotes": "FitNotes",
     "stronglifts": "StrongLifts",
     "gravl": "Gravl",
+    "fitbod": "Fitbod",
+    "liftosaur": "Liftosaur",
+    "jefit": "JEFIT",
     "trainheroic": "TrainHeroic",
 }
 

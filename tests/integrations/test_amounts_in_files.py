@@ -11,11 +11,11 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.validation import TEXT_LENGTH
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
-from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.values import InvalidValue, Moment, read_moment
 from tests.integrations.test_history_files import HEVY, TRAINHEROIC, read
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
+from tests.support.surveys import survey
 from tests.support.transfer import import_file, pick
 from tests.support.workbooks import workbook
 

@@ -9,9 +9,10 @@ import pytest
 
 from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
-from coaching_service.integrations.history_files.survey import Survey, survey
+from coaching_service.integrations.history_files.survey import Survey
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
+from tests.support.surveys import survey
 from tests.support.transfer import import_file, pick, send
 
 
@@ -170,7 +171,7 @@ def test_a_time_that_may_be_both_is_a_question(text: str) -> None:
 def test_the_tempo_of_repetitions_is_no_time(tempo: str) -> None:
     text = f"Date,Exercise,Reps,Tempo\n2026-06-01,Squat,5,{tempo}\n"
     assert [each.seconds for each in sets(text)] == [None]
-    assert [(each["field"], each["code"]) for each in surveyed(text).problems] == [("Tempo", "UNKNOWN_COLUMN")]
+    assert [(each["column"], each["code"]) for each in surveyed(text).kinds] == [("Tempo", "UNKNOWN_COLUMN")]
 
 
 @pytest.mark.parametrize(
@@ -193,13 +194,13 @@ def test_a_start_and_an_end_are_the_duration_of_a_session() -> None:
 def test_columns_that_are_not_read_are_reported_once() -> None:
     text = "Date,Exercise,Reps,Mood,Equipment,Kettlebell color\n2026-06-01,Squat,5,good,,red\n2026-06-02,Squat,5,,,\n"
     found = surveyed(text)
-    assert pick(found.problems, "line", "field", "code") == [
-        (1, "Mood", "UNKNOWN_COLUMN"),
-        (1, "Equipment", "UNKNOWN_COLUMN"),
-        (1, "Kettlebell color", "UNKNOWN_COLUMN"),
+    assert found.kinds == [
+        {"code": "UNKNOWN_COLUMN", "column": "Mood", "count": 1, "lines": [2]},
+        {"code": "UNKNOWN_COLUMN", "column": "Kettlebell color", "count": 1, "lines": [2]},
     ]
+    assert found.problems == []
     answered = surveyed(text, Answers(columns={"Mood": "", "Equipment": "", "Kettlebell color": "notes"}))
-    assert answered.problems == []
+    assert answered.kinds == []
 
 
 async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
@@ -207,9 +208,10 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
     sheet = b"Date,Exercise,Reps,Weight (kg),Weight (kg),Reps\n2025-01-06,Squat,5,100,90,\n2025-01-06,Squat,,100,,6\n"
     job = await import_file(coach, sheet, name="sets.csv", customerId=ana["_id"])
     assert job["result"]["imported"] == 2
-    assert pick(job["errors"], "line", "field", "code") == [
-        (1, "Weight (kg)", "REPEATED_COLUMN"),
-        (1, "Reps", "REPEATED_COLUMN"),
+    assert job["errors"] == []
+    assert pick(job["result"]["problems"], "lines", "column", "code") == [
+        ([2, 3], "Weight (kg)", "REPEATED_COLUMN"),
+        ([3], "Reps", "REPEATED_COLUMN"),
     ]
     same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')
     assert same.refused(400)["errors"][0]["field"] == "columns"
@@ -218,7 +220,7 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
 @pytest.mark.parametrize(
     ("text", "seconds", "minutes"),
     [
-        ("Date,Exercise,Duration\n2026-06-01,Plank,60\n", 60, None),
+        ("Date,Exercise,Duration (s)\n2026-06-01,Plank,60\n", 60, None),
         ("Date,Exercise,Duration (min),Distance (km)\n2026-06-01,Run,30,5\n", 1800, None),
         ("Date,Exercise,Duration,Distance (km)\n2026-06-01,Run,25:30,5\n", 1530, None),
         ("Date,Exercise,Duration,Reps\n2026-06-01,Squat,45m,5\n", None, 45),

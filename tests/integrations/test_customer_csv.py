@@ -41,6 +41,8 @@ async def test_a_dry_run_previews_the_problems_of_each_line(coach: CoachClient) 
     preview = await import_csv(coach, SHEET, dry_run=True)
 
     assert (preview["status"], preview["done"], preview["total"]) == ("done", 5, 5)
+    problems = preview["result"].pop("problems")
+    assert pick(problems, "code", "column", "count")[-1] == ("UNKNOWN_COLUMN", "Shoe size", 1)
     assert preview["result"] == {
         "dryRun": True,
         "format": "customers",
@@ -114,9 +116,9 @@ async def test_quotes_delimiters_and_lines_within_cells(coach: CoachClient) -> N
     ("text", "message"),
     [
         (";".join(["name", *(f"column {number}" for number in range(500))]) + "\nAna\n", "500 are possible"),
-        ("name,first name\nAna,Bo\n", "several columns for: name"),
+        ("name,surname,last name\nAna,Bo,Cy\n", "several columns for: surname"),
         ("Surname\nRuiz\n", "no column with names of clients; it has: Surname"),
-        ("Client,Exercise,Reps\nAna,Row,8\n", "has exercises, not clients"),
+        ("Client,Exercise,Reps\nAna,Row,8\n", "The nearest is sets, which needs: date"),
         ("name\n", "no rows"),
         ('name\n"Ana\n', "not a CSV file"),
         ("name\n" + "Ana\n" * 4, "more than 3 rows"),

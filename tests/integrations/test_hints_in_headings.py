@@ -12,11 +12,11 @@ from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.sessions import group_sessions
 from coaching_service.integrations.history_files.set_rows import Answers
-from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.values import DateOrder
 from tests.integrations.test_history_files import read
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
+from tests.support.surveys import survey
 from tests.support.transfer import import_file
 
 STRONGLIFTS = (

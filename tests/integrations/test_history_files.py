@@ -12,9 +12,9 @@ from coaching_service.integrations.history_files._dialects import count_headings
 from coaching_service.integrations.history_files.sessions import Session, group_sessions
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow
-from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
 from coaching_service.integrations.history_files.values import InvalidValue, Moment, UnknownOrder
+from tests.support.surveys import survey
 from tests.support.workbooks import workbook
 
 HEVY = (
@@ -197,15 +197,15 @@ def test_two_sessions_on_a_day_differ_by_their_start() -> None:
 
 
 def test_a_bad_value_is_left_out_and_the_row_stays() -> None:
-    text = "Date,Exercise,Reps,Weight,RPE\n2026-01-01,Squat,8,heavy,11\n2026-01-01,Squat,2.5,60,\n,Squat,8,,\n2026-01-01,,8,,\n"
-    assert [len(row.sets) for row in read(text)] == [1, 1, 0, 0]
+    text = "Date,Exercise,Reps,Weight,RPE\n2026-01-01,Squat,8,heavy,11\n2026-01-01,Squat,2.5,60,\n"
+    assert [len(row.sets) for row in read(text)] == [1, 1]
     assert problems(text) == [
         (2, "load", "VALUE_LEFT_OUT"),
         (2, "rpe", "VALUE_LEFT_OUT"),
         (3, "reps", "VALUE_LEFT_OUT"),
-        (4, "date", "REQUIRED"),
-        (5, "exercise", "REQUIRED"),
     ]
+    for row, missing in ((",Squat,8", "date"), ("2026-01-01,,8", "exercise")):
+        assert problems(f"Date,Exercise,Reps\n{row}\n") == [(2, missing, "REQUIRED")]
 
 
 @pytest.mark.parametrize(

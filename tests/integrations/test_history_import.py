@@ -173,7 +173,8 @@ async def test_rows_are_imported_or_reported(coach: CoachClient, rows: list[tupl
     ana = await coach.create_customer("Ana")
     out = io.StringIO()
     csv.writer(out).writerows([("Date", "Exercise", "Reps", "Weight (kg)", "Seconds"), *rows])
-    job = await import_file(coach, out.getvalue().encode(), name="sets.csv", customerId=ana["_id"])
+    answers = {"customerId": ana["_id"], "decimalSign": "."}
+    job = await import_file(coach, out.getvalue().encode(), name="sets.csv", **answers)
     if not any(any(row) for row in rows):
         assert job["errors"][-1]["message"] == "has no rows"
         return

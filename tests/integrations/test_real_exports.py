@@ -11,10 +11,10 @@ import pytest
 from coaching_service.integrations.history_files._headings import Unit
 from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
-from coaching_service.integrations.history_files.survey import survey
 from tests.support.client import CoachClient
 from tests.support.done_workouts import KG_OF_LB
 from tests.support.real_exports import EXPORTS, ROWS, Export, own_csv
+from tests.support.surveys import survey
 from tests.support.transfer import import_file
 
 ALL = [*EXPORTS, own_csv("64b7f0c2a1b2c3d4e5f60718", "Mara Quill")]

@@ -7,18 +7,14 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import _reading, _rows, importing
-from coaching_service.integrations.history_import._reading import FileContent, read_content
+from coaching_service.integrations.history_import import importing
+from coaching_service.integrations.history_import._reading import read_content
 from coaching_service.integrations.history_import.importing import HistoryImport
-from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from tests.integrations.test_strange_tables import damaged
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
-from tests.support.service_process import until
-from tests.support.transfer import import_file, pick, run, send
+from tests.support.transfer import import_file, pick
 
 HEADINGS = "Date,Exercise,Reps,Weight (kg)\n"
 NOTHING: dict[str, Any] = {
@@ -31,6 +27,7 @@ NOTHING: dict[str, Any] = {
     "from": None,
     "to": None,
     "questions": [],
+    "problems": [],
     "names": [],
 }
 
@@ -86,53 +83,18 @@ class Reading:
         return time.monotonic() + self.count * 100
 
 
-async def test_a_file_that_is_read_longer_than_a_step_is_read_once_more_at_most(
+async def test_a_file_is_read_again_by_another_process_only(
     coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ana, reading = await coach.create_customer("Ana"), Reading(monkeypatch)
-    monkeypatch.setattr(HistoryImport, "suspend", lambda _: None)  # each step is of another process
-    job = await import_file(coach, days(8), name="sets.csv", customerId=ana["_id"])
-    assert (job["status"], job["result"]["created"]["sessions"], reading.count) == ("done", 8, 2)
-
-
-async def test_the_content_of_a_file_is_kept_between_steps_only(
-    coach: CoachClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ana, reading = await coach.create_customer("Ana"), Reading(monkeypatch)
-    monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
     job = await import_file(coach, days(4), name="sets.csv", customerId=ana["_id"])
     assert (job["status"], job["result"]["created"]["sessions"], reading.count) == ("done", 4, 1)
-    assert not _reading._contents
+    assert not company_import._open
 
-    job = (await send(coach, days(8), name="sets.csv", customerId=ana["_id"])).ok(202)
-    (await coach.post(f"/coach/jobs/{job['_id']}/cancel")).ok()
-    _reading.suspend_content(ObjectId(job["_id"]), FileContent())
-
-    async def is_forgotten() -> bool:
-        await run(coach)
-        return not _reading._contents
-
-    await until(is_forgotten, "the content is forgotten once the job has ended")
-
-
-async def test_rows_of_an_assistant_do_not_evict_the_content_of_a_file(coach: CoachClient) -> None:
-    ana, job_id, content = await coach.create_customer("Ana"), ObjectId(), FileContent()
-    _reading.suspend_content(job_id, content)
-    answers: ImportAnswers = {**NO_ANSWERS, "customerId": ObjectId(ana["_id"])}
-    rows: list[_rows.RowToImport] = [{"date": "2025-01-06", "exercise": "Squat", "reps": 5}]
-    imported = await in_transaction(coach.ctx, lambda tx: _rows.import_rows(tx, rows, answers, dry_run=True))
-    assert (imported.result["imported"], list(_reading._contents)) == (1, [job_id])
-    assert _reading.resume_content(job_id) is content
-
-
-async def test_the_content_of_a_file_is_forgotten_if_another_process_continues(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_reading, "_LONGEST_SECONDS", 0)
-    _reading.suspend_content(ObjectId(), FileContent())
-
-    async def is_forgotten() -> bool:
-        return not _reading._contents
-
-    await until(is_forgotten, "the content is forgotten")
+    monkeypatch.setattr(company_import, "_KEPT_SECONDS", 0)  # the process that continues has nothing of the file
+    job = await import_file(coach, days(8), name="sets.csv", customerId=ana["_id"])
+    assert (job["status"], job["result"]["created"]["sessions"]) == ("done", 4)
+    assert reading.count > 2
 
 
 async def test_an_import_with_open_questions_has_imported_nothing(coach: CoachClient) -> None:

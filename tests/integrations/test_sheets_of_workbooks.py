@@ -14,10 +14,11 @@ from coaching_service.integrations.history_files.programs import read_program
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_files import UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers
-from coaching_service.integrations.history_files.survey import Survey, survey
+from coaching_service.integrations.history_files.survey import Survey
 from coaching_service.training.set_text.planned import write_planned
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
+from tests.support.surveys import survey
 from tests.support.transfer import import_file, pick
 from tests.support.workbooks import with_parts, workbook
 
@@ -192,7 +193,7 @@ def test_percentages_of_a_spreadsheet_are_no_loads(number: float, form: str) -> 
     book.save(out)
     [day] = read_program(out, "kg").days
     assert write_planned(day.exercises[0].sets, "kg") == "3x5 @70%"
-    assert problems(read(out.getvalue())) == [(1, "Day", "REPEATED_COLUMN"), (2, "load", "VALUE_LEFT_OUT")]
+    assert problems(read(out.getvalue())) == [(2, "load", "VALUE_LEFT_OUT")]
 
 
 async def test_problems_name_the_sheet_if_there_are_several(coach: CoachClient) -> None:

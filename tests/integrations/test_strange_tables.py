@@ -11,11 +11,11 @@ import pytest
 
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers
-from coaching_service.integrations.history_files.survey import survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from tests.integrations.test_program_sheets import send as send_program
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
+from tests.support.surveys import survey
 from tests.support.transfer import import_file, send
 from tests.support.workbooks import with_parts, workbook
 

@@ -20,6 +20,7 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId, stable_id
 
+STEP_SECONDS = 2.0  # after which a step ends, so that the jobs of other companies come in between
 _AFTER_COMMIT_SECONDS = 0.05
 
 
@@ -28,7 +29,8 @@ class StoredJob(TypedDict):
 
     `runAfter` is the time it is due, or the end of its lease while a worker has it; `lease` identifies that worker,
     and is None when no worker has it; `attempts` counts the claims since the last step that succeeded; `about` is the
-    client it concerns, if any. `isPaused`: the company is suspended.
+    client it concerns, if any. `isPaused`: the company is suspended. `holder`: the process that has what the next step
+    needs, which others leave the job to while it does not wait for longer than a lease.
     """
 
     _id: ObjectId
@@ -41,6 +43,7 @@ class StoredJob(TypedDict):
     lease: str | None
     createdAt: datetime
     isPaused: NotRequired[bool]
+    holder: NotRequired[str]
 
 
 stored_jobs = Documents[StoredJob](
@@ -75,12 +78,14 @@ class Job:
 class RunAgain:
     """Returned by a step that has to run again after a while; `progress` is added to the arguments of the next step.
 
-    `is_pause`: the step has not begun, because the company is suspended; `continue_paused` ends the pause.
+    `is_pause`: the step has not begun, because the company is suspended; `continue_paused` ends the pause. `is_held`:
+    this process keeps what the next step needs.
     """
 
     after: timedelta = timedelta(0)
     progress: Document | None = None
     is_pause: bool = False
+    is_held: bool = False
 
 
 def from_now(delay: timedelta) -> Document:

@@ -1,13 +1,16 @@
 """Running jobs: a worker claims a due job for a limited time (a lease), runs one step, and releases or removes the job.
 
-When a process dies during a step, the job is claimed again after the lease. All times come from the clock of the
-database, so a wrong clock of a process neither delays nor repeats work.
+When a process dies during a step, the job is claimed again after the lease. Companies take turns: whose job of a kind
+has been claimed waits for the others that have one. All times come from the clock of the database, so a wrong clock of
+a process neither delays nor repeats work.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime, timedelta
@@ -23,7 +26,7 @@ from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.ids import stable_id
+from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs.queue import Job, Step, Steps, StoredJob, from_now, new_job, stored_jobs
 from coaching_service.core.tracing import fail, measure
 
@@ -31,6 +34,8 @@ LEASE = timedelta(seconds=60)
 POLL_SECONDS = 2.0
 RETRY_SECONDS = (1, 5, 30, 120, 600)
 _LONGEST_PAUSE = timedelta(hours=1)  # of a standing job
+_LOOK_SECONDS = 1.0
+_PROCESS = new_token()
 
 JobOutcome = Literal["done", "continued", "interrupted", "failed"]
 
@@ -55,8 +60,8 @@ async def run_due(services: Services, steps: Steps, *, at: datetime | None = Non
 
     At most `limit` steps, if given.
     """
-    count = 0
-    while count != limit and (job := await _claim(services, steps, at)) is not None:
+    count, turns = 0, _Turns()
+    while count != limit and (job := await turns.claim(services, steps, at)) is not None:
         await _run_step(services, steps[job["kind"]], job)
         count += 1
     return count
@@ -85,6 +90,7 @@ class _Worker:
     def __init__(self, services: Services, steps: Steps, places: Mapping[str, int]) -> None:
         self._services, self._steps, self._places = services, steps, places
         self._running: dict[str, set[asyncio.Task[None]]] = {kind: set() for kind in steps}
+        self._turns = _Turns()
 
     async def run(self, standing_kinds: Collection[str]) -> None:
         """Work until cancelled."""
@@ -110,7 +116,7 @@ class _Worker:
     async def _start_next(self) -> bool:
         """Start the next job of a kind that has a free place; returns False if there is none."""
         kinds = [kind for kind in self._steps if len(self._running[kind]) < self._places.get(kind, 1)]
-        job = await _claim(self._services, kinds) if kinds else None
+        job = await self._turns.claim(self._services, kinds) if kinds else None
         if job is None:
             return False
         running = self._running[job["kind"]]
@@ -135,6 +141,12 @@ class _Worker:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        with suppress(Exception):  # the database may be gone: others take the jobs after a lease
+            held, own = (
+                stored_jobs.across_companies(self._services),
+                {"holder": _holder(), "kind": {"$in": [*self._steps]}},
+            )
+            await held.update_many(own, [{"$unset": "holder"}])
 
 
 def _log_failure(error: Exception) -> None:
@@ -150,11 +162,40 @@ def _as_unavailable(error: Exception) -> Unavailable | None:
     return known if isinstance(known, Unavailable) else None
 
 
-async def _claim(services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
-    """Claim the next due job of these kinds. One indexed condition covers new jobs and jobs without a lease."""
+class _Turns:
+    """Whose jobs of each kind have been claimed since those of all other companies that have one were."""
+
+    def __init__(self) -> None:
+        self._served: defaultdict[str, set[ObjectId]] = defaultdict(set)
+        self._looks_again = 0.0  # for other companies: a queue of one company is not read through for each of its jobs
+
+    async def claim(self, services: Services, kinds: Collection[str], at: datetime | None = None) -> StoredJob | None:
+        """Claim the next due job of these kinds."""
+        served = {kind: self._served[kind] for kind in kinds if kind in self._served}
+        is_new = not served or time.monotonic() >= self._looks_again
+        job = await _claim(services, kinds, at, served if is_new else {})
+        if job is None and served and is_new:
+            for kind in served:
+                del self._served[kind]
+            self._looks_again = time.monotonic() + _LOOK_SECONDS
+            job = await _claim(services, kinds, at, {})
+        if job is not None and job["companyId"] is not None:
+            self._served[job["kind"]].add(job["companyId"])
+        return job
+
+
+async def _claim(
+    services: Services, kinds: Collection[str], at: datetime | None, served: Mapping[str, Collection[ObjectId]]
+) -> StoredJob | None:
+    """Claim the next due job of these kinds, but of no company that has been `served`.
+
+    One indexed condition covers new jobs and jobs without a lease. Those that another process holds are left to it.
+    """
     due = {"$expr": {"$lte": ["$runAfter", "$$NOW"]}} if at is None else {"runAfter": {"$lte": at}}
+    others = [{"kind": kind, "companyId": {"$in": [*companies]}} for kind, companies in served.items()]
+    is_free = {"$or": [{"holder": {"$in": [None, _holder()]}}, {"$expr": {"$lt": ["$runAfter", from_now(-LEASE)]}}]}
     claimed: Any = await stored_jobs.across_companies(services).find_one_and_update(
-        {**due, "kind": {"$in": list(kinds)}},
+        {**due, "kind": {"$in": list(kinds)}, **is_free, **({"$nor": others} if others else {})},
         [{"$set": {"runAfter": from_now(LEASE), "lease": new_token(), "attempts": {"$add": ["$attempts", 1]}}}],
         sort=[("runAfter", 1)],
         hint="kind_runAfter",
@@ -162,6 +203,11 @@ async def _claim(services: Services, kinds: Collection[str], at: datetime | None
     )
     job: StoredJob | None = claimed
     return job
+
+
+def _holder() -> str:
+    """Return what names this process, also after a fork."""
+    return f"{_PROCESS} {os.getpid()}"
 
 
 async def _run_step(services: Services, step: Step, job: StoredJob) -> None:
@@ -197,7 +243,8 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
     if again is None:
         await jobs.delete_one(own)
         return
-    change: Document = {"runAfter": from_now(again.after), "attempts": 0, "lease": None}
+    holder = _holder() if again.is_held else "$$REMOVE"
+    change: Document = {"runAfter": from_now(again.after), "attempts": 0, "lease": None, "holder": holder}
     if again.is_pause:  # this claim does not count: an interrupted attempt is still the last one
         change |= {"attempts": job["attempts"] - 1, "isPaused": True}
     if again.progress is not None:

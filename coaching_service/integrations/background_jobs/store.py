@@ -115,7 +115,9 @@ async def update(
         "work.record": position[1],
         "status": {"$in": ["queued", "running"]},
     }
-    change: dict[str, Any] = {"$set": dict(fields), "$inc": {"done": done}}
+    change: dict[str, Any] = {"$set": dict(fields)}
+    if done:
+        change["$inc"] = {"done": done}
     if errors:
         change["$push"] = {"errors": {"$each": list(errors), "$slice": max_errors}}
     return await jobs.update(ctx, where, change, fields=("_id",)) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import IO, Any, NotRequired, TypedDict
 
 import orjson
@@ -55,7 +56,7 @@ class ArchiveImport:
         self._accepted: Accepted | None = None
         if progress.work["isDryRun"]:
             lasting = _dry_run.referred_to([portable for *_, portable in self._collections])
-            self._accepted = _dry_run.resume(progress.job_id, lasting)
+            self._accepted = Accepted(lasting)
         self._references = ReferenceCheck(progress.ctx, self._accepted)
 
     @classmethod
@@ -66,11 +67,14 @@ class ArchiveImport:
         map_id = IdMap(progress.work["seed"], fixed, authors)
         return cls(progress, reader, map_id, problems)
 
-    async def start(self) -> None:
+    async def prepare(self) -> AsyncIterator[int]:
         """Check the whole file, count its records, and take over the settings of the account.
 
         Raises InvalidArchive, also if its loads are in another unit than the company's.
         """
+        if self._progress.work["isStarted"]:
+            return
+        yield 0
         known = {name for name, *_ in self._collections}
         for name in self._reader.collections:
             if name not in known:
@@ -107,11 +111,6 @@ class ArchiveImport:
             if self._accepted is not None:
                 self._accepted.move((number + 1, 0))
         return False
-
-    def suspend(self) -> None:
-        """Keep in this process what the next step would otherwise have to find out again."""
-        if self._accepted is not None:
-            _dry_run.suspend(self._progress.job_id, self._accepted)
 
     def _import_of(self, number: int, start: int) -> RecordImport:
         """Return the import of the records of a collection, from the line `start`."""

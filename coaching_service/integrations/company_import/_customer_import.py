@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from html import escape
 from typing import IO, Any, Literal, cast
 
@@ -21,7 +21,7 @@ from coaching_service.integrations.company_import._customer_rows import (
     validate_rows,
 )
 from coaching_service.integrations.history_files.columns import ask_for_column
-from coaching_service.integrations.history_files.models import Question
+from coaching_service.integrations.history_files.models import Problem, Question, count_kinds
 from coaching_service.integrations.history_files.rosters import Column, Roster, read_roster
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult
@@ -67,8 +67,11 @@ class CustomerImport:
         coaches = await team.list_coaches(progress.ctx)
         return cls(progress, roster, await asyncio.to_thread(validate_rows, roster, answers, coaches))
 
-    async def start(self) -> None:
+    async def prepare(self) -> AsyncIterator[int]:
         """Count the rows, and report the columns that are not known. Raises HistoryRefused for an open question."""
+        if self._progress.work["isStarted"]:
+            return
+        yield 0
         if not self._rows and not self._roster.open_rows:
             raise InvalidArchive("has no rows")
         for row in self._rows:
@@ -80,7 +83,8 @@ class CustomerImport:
         if open_rows:
             questions.append(ask_for_column("name", "names of the clients", self._roster.name_options))
         empty = empty_result("customers", is_dry_run=self._is_dry_run, rows=len(self._rows) + open_rows)
-        result: HistoryResult = {**empty, "questions": questions}
+        kinds = count_kinds([], self._roster.problems)
+        result: HistoryResult = {**empty, "questions": questions, "problems": kinds}
         await self._save({**self._progress.work, "isStarted": True, "plan": _plan(result, len(errors))}, 0, errors)
         if questions and not self._is_dry_run:
             raise HistoryRefused(f"leaves a question open: {questions[0]['code']}. Answer it", "QUESTIONS_OPEN")
@@ -94,13 +98,14 @@ class CustomerImport:
         new = await self._check(rows)
         accepted = [row for row in rows if row.details is not None]
         before = self._progress.work["plan"]["result"]
+        problems = [problem for row in rows for problem in row.problems]
         result: HistoryResult = {
             **before,
+            "problems": count_kinds(before.get("problems", []), cast("Sequence[Problem]", problems)),
             "imported": before["imported"] + len(accepted),
             "reported": before["reported"] + len(rows) - len(accepted),
             "created": {**before["created"], "customers": before["created"]["customers"] + new},
         }
-        problems = [problem for row in rows for problem in row.problems]
         work: ImportWork = {
             **self._progress.work,
             "record": first + len(rows),
@@ -110,9 +115,6 @@ class CustomerImport:
         }
         await self._save(work, len(rows), problems, accepted)
         return True
-
-    def suspend(self) -> None:
-        """Do nothing: the next step reads the file again."""
 
     @property
     def _is_dry_run(self) -> bool:

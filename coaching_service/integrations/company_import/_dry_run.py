@@ -1,7 +1,7 @@
 """What a dry run has accepted so far: later records may refer to it, and may not have the same unique fields.
 
-It stays in memory of the process between two steps. Another process, which continues the job, goes through the records
-before its position once more.
+It stays in memory with the import. Another process, which continues the job, goes through the records before its
+position once more.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import Portable
 from coaching_service.core.ids import ObjectId
-
-_MAX_SUSPENDED = 4
 
 Key = tuple[Any, ...]
 
@@ -122,20 +120,3 @@ async def _find_stored(
     hint = collection.index_name(*index.fields)
     existing = await collection.find(ctx, {fields[0]: {"$in": list(wanted)}}, fields=fields, hint=hint, ownership="own")
     return {tuple(each.get(name) for name in fields) for each in existing}
-
-
-# --- between the steps of a job --------------------------------------------------------------------------------------
-
-_suspended: dict[ObjectId, Accepted] = {}
-
-
-def suspend(job_id: ObjectId, accepted: Accepted) -> None:
-    """Keep what a dry run has accepted for its next step; of the last few jobs only."""
-    _suspended[job_id] = accepted
-    while len(_suspended) > _MAX_SUSPENDED:
-        del _suspended[next(iter(_suspended))]
-
-
-def resume(job_id: ObjectId, lasting: Collection[str]) -> Accepted:
-    """Return what a dry run had accepted when it was suspended in this process, otherwise nothing."""
-    return _suspended.pop(job_id, None) or Accepted(lasting)

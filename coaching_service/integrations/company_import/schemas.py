@@ -96,5 +96,8 @@ class _OwnFormat(AnswersTogether):
     )
 
 
-_Answers: TypeAlias = Part[ImportAnswers, Literal["loadUnit", "distanceUnit", "dateOrder", "names", "columns"]]
+_Answers: TypeAlias = Part[
+    ImportAnswers,
+    Literal["loadUnit", "distanceUnit", "durationUnit", "dateOrder", "decimalSign", "names", "columns"],
+]
 OWN_IMPORT_FIELDS = input_of(_Answers, _OwnFormat, input_of(DryRunField))

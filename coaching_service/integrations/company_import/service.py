@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
@@ -36,7 +37,7 @@ from coaching_service.integrations.company_import._archive_import import Archive
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.history_files import rosters
-from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
+from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, read_tables
 from coaching_service.integrations.history_import.answers import new_work, reading_answers
 from coaching_service.integrations.history_import.importing import HistoryImport
@@ -48,22 +49,53 @@ from coaching_service.people.team import service as team
 
 IMPORT = "import_company"
 OPERATION = "importCompany"
-_STEP_SECONDS = 15.0
+_STEP_SECONDS = queue.STEP_SECONDS
 _MOST_REST_SECONDS = 1.0
+_LARGE_BYTES = 1_000_000  # of a file that is not imported beside any number of others
+_MAX_LARGE = 2  # that a process imports at a time, each of another company: their sessions are in memory
+_KEPT_SECONDS = 600.0  # for the next step; then another process may have it
 _MAX_ATTEMPTS = 8  # that were interrupted, by a lost database or the end of a process
 _MAX_FAILURES = 3  # attempts that failed for another reason, which the next one has too
 _AFTER_OVERTAKING = timedelta(seconds=5)
+_UNTIL_FREE = timedelta(seconds=5)
 
 
 class _Import(Protocol):
-    async def start(self) -> None:
-        """Check the whole file."""
+    def prepare(self) -> AsyncIterator[int]:
+        """Read what the batches need, and check the whole file first unless the import has started.
+
+        Yields how many rows have been read, when others may come in between.
+        """
 
     async def run_batch(self) -> bool:
         """Import the next records; returns False if there are none left."""
 
-    def suspend(self) -> None:
-        """Keep in this process what the next step would otherwise have to find out again."""
+
+@dataclass
+class _Open:
+    """A file that this process imports, between the steps of its job; without a file, another step opens it."""
+
+    progress: Progress
+    file: IO[bytes] | None = None
+    current: _Import | None = None
+    preparing: AsyncIterator[int] | None = None
+    is_large: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+    def keep(self) -> None:
+        """Keep it for the next step."""
+        job_id = self.progress.job_id
+        _discard(job_id)
+        self.timer = asyncio.get_running_loop().call_later(_KEPT_SECONDS, _discard, job_id)
+        _open[job_id] = self
+
+    def close(self) -> None:
+        """Delete the temporary copy of the file."""
+        if self.file is not None:
+            self.file.close()
+
+
+_open: dict[ObjectId, _Open] = {}  # by job
 
 
 @transactional
@@ -116,19 +148,48 @@ async def begin(
 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
-    """Continue an import for about 15 seconds."""
+    """Continue an import for a moment. The file, and what has been read of it, stay open in this process."""
+    job_id: ObjectId = job.arguments["jobId"]
     if (step := await background_jobs.get_step(services, job, OPERATION, is_batch=True)) is None:
-        HistoryImport.forget(job.arguments["jobId"])
+        _discard(job_id)
         return None
-    ctx, stored = step
-    progress = Progress(ctx, stored)
+    opened = _take(job_id) or _Open(Progress(*step))
+    if not opened.progress.renew(*step):
+        opened.close()
+        opened = _Open(Progress(*step))
+    again: RunAgain | None = None
+    try:
+        again = await _run(job, opened)
+    finally:
+        if again is not None and again.is_held:
+            opened.keep()
+        else:
+            opened.close()
+    return again
+
+
+def _take(job_id: ObjectId) -> _Open | None:
+    """Return what this process has of an import, if any, and forget it."""
+    if (opened := _open.pop(job_id, None)) is not None and opened.timer is not None:
+        opened.timer.cancel()
+    return opened
+
+
+def _discard(job_id: ObjectId) -> None:
+    if (opened := _take(job_id)) is not None:
+        opened.close()
+
+
+async def _run(job: Job, opened: _Open) -> RunAgain | None:
+    progress = opened.progress
     if job.attempts > _MAX_ATTEMPTS:
         message = "could not be imported: its import was interrupted too often"
         await _fail(progress, InvalidArchive(message, code="INTERRUPTED"))
         return None
     try:
-        async with _open_file(ctx, progress.work["fileId"]) as file:
-            return await _continue(progress, file)
+        if opened.current is None and not await _open_file(opened):
+            return RunAgain(_UNTIL_FREE)
+        return await _continue(opened)
     except Superseded:  # a step whose lease had ended was still running: go on where it is now
         return RunAgain(_AFTER_OVERTAKING)
     except (InvalidArchive, UnreadableTable, HistoryRefused, StorageQuotaExceeded) as error:
@@ -167,18 +228,24 @@ async def end_abandoned(services: Services) -> None:
                 await _fail(Progress(ctx, stored), error)
 
 
-async def _continue(progress: Progress, file: IO[bytes]) -> RunAgain | None:
-    current = await _open_import(progress, file)
-    if not progress.work["isStarted"]:
-        await current.start()
-        current.suspend()
-        return RunAgain()  # the owner's company may have other settings now
+async def _continue(opened: _Open) -> RunAgain | None:
+    progress, current = opened.progress, opened.current
+    if current is None:
+        raise ValueError("the file is not open")
+    if opened.preparing is not None:
+        is_new = not progress.work["isStarted"]
+        async for done in opened.preparing:
+            if is_new and done:
+                await progress.show(done)
+            return RunAgain(is_held=True)
+        opened.preparing = None
+        if is_new:
+            return RunAgain(is_held=True)  # the owner's company may have other settings now
     began = time.monotonic()
     deadline = began + _STEP_SECONDS
     while await current.run_batch():
         if time.monotonic() > deadline:
-            current.suspend()
-            return RunAgain()
+            return RunAgain(is_held=True)
         if "plan" in progress.work:  # years of history: the requests of others come in between
             await asyncio.sleep(min(time.monotonic() - began, _MOST_REST_SECONDS))
         began = time.monotonic()
@@ -197,7 +264,7 @@ async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
     if is_of_clients is None:
         is_of_clients = not await asyncio.to_thread(_is_history, file, work.get("answers"))
     if not is_of_clients:
-        return await HistoryImport.open(progress, file)
+        return HistoryImport(progress, file)
     if is_limited:
         raise InvalidArchive("is a table of clients, which the owner may import", code="OWNER_ONLY")
     return await CustomerImport.open(progress, file)
@@ -221,16 +288,26 @@ async def _fail(progress: Progress, error: InvalidArchive) -> None:
     await progress.end("failed", [{**problem, "line": error.line} if is_table else problem])
 
 
-@asynccontextmanager
-async def _open_file(ctx: Context, file_id: ObjectId | None) -> AsyncIterator[IO[bytes]]:
-    """A temporary copy of a stored file. Raises InvalidArchive if it is gone, Unavailable if there is no space."""
+async def _open_file(opened: _Open) -> bool:
+    """Open a temporary copy of the file of a job; returns False while too many large ones are open.
+
+    Raises InvalidArchive if the file is gone, Unavailable if there is no space.
+    """
+    progress = opened.progress
+    ctx, file_id = progress.ctx, progress.work["fileId"]
     if file_id is None or (stored := await files.find(ctx.services, file_id)) is None:
         raise InvalidArchive("is gone")
-    with open_temporary("import") as file:
-        async for chunk in files.read(ctx.services, stored, 0, stored["length"]):
-            await asyncio.to_thread(write_all, file, chunk)
-        file.seek(0)
-        yield file
+    opened.is_large = stored["length"] > _LARGE_BYTES
+    others = [each.progress.ctx.company_id for each in _open.values() if each.is_large]
+    if opened.is_large and (len(others) >= _MAX_LARGE or ctx.company_id in others):
+        return False
+    opened.file = open_temporary("import")
+    async for chunk in files.read(ctx.services, stored, 0, stored["length"]):
+        await asyncio.to_thread(write_all, opened.file, chunk)
+    opened.file.seek(0)
+    opened.current = await _open_import(progress, opened.file)
+    opened.preparing = opened.current.prepare()
+    return True
 
 
 # --- which kind of table a file is -----------------------------------------------------------------------------------
@@ -239,18 +316,19 @@ async def _open_file(ctx: Context, file_id: ObjectId | None) -> AsyncIterator[IO
 def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
     """Return whether a table has done sets; otherwise it has clients.
 
-    Raises UnknownFormat for one that has neither, UnreadableTable for a workbook that cannot be opened.
+    One for a client, or with amounts of sets, is never of clients. Raises UnknownFormat for one that has neither,
+    UnreadableTable for a workbook that cannot be opened.
     """
     if answers is None or answers["format"] == "customers":
         return False
-    if answers["format"] is not None:
+    if answers["format"] is not None or answers["customerId"] is not None:
         return True
     source = SetFile(file, reading_answers(answers))
     try:
         for _ in source.rows():
             break
-        if source.missing is not None and "exercise" in source.missing.fields and _has_clients(file, answers):
-            return False
+        lacks_exercises = source.missing is not None and "exercise" in source.missing.fields
+        return not (lacks_exercises and _has_clients(file, answers))
     except UnknownFormat:
         if _has_clients(file, answers):
             return False
@@ -262,15 +340,15 @@ def _is_history(file: IO[bytes], answers: StoredAnswers | None) -> bool:
         return False
     finally:
         file.seek(0)
-    return True
 
 
 def _has_clients(file: IO[bytes], answers: StoredAnswers) -> bool:
-    """Return whether any of the headings is one of a table of clients, after the answers about columns."""
+    """Return whether any of the headings is one of clients, after the answers about columns, and no table has sets."""
     columns = cast("Any", {each["heading"]: each["field"] for each in answers["columns"]})
 
     def count(cells: Sequence[Cell]) -> int:
         return rosters.count_headings(cells, columns)
 
     file.seek(0)
-    return any(count(table.headings) for table in read_tables(file, count))
+    tables = [table.headings for table in read_tables(file, count)]
+    return any(map(count, tables)) and not any(map(has_amounts, tables))

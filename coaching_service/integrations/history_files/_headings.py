@@ -113,7 +113,7 @@ def words_of(headings: Sequence[Cell]) -> set[str]:
 
 
 def _words(text: str) -> str:
-    return _SIGNS.sub(" ", normalize(text)).strip()
+    return _SIGNS.sub(" ", normalize(text).replace("#", " number ")).strip()
 
 
 FIELD_OF: Mapping[str, Field] = by_words(VOCABULARY)

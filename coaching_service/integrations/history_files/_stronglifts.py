@@ -23,6 +23,8 @@ _COLUMNS: dict[str, Field] = {
     "notes": "notes",
     "note": "notes",
 }
+_EXERCISE = re.compile(r"exercise \d+")
+_OF_WORKOUTS: dict[str, Field] = {"date": "date", "note": "workoutNotes", "workout": "workout"}
 _SETS_BY_REPS = {"sets reps", "sets x reps", "setsxreps", "reps"}
 _LOADS = {"weight", "load"}
 _LOAD_UNITS = {"kg", "lb"}
@@ -35,6 +37,28 @@ def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Fiel
         if cell is not None:
             row.read(heading, cell)
     yield from row.sets()
+
+
+def expand_exercises(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
+    """Yield the sets of a row of before 2020, which is a workout: each exercise has its loads and sets behind it."""
+    shared: dict[Field, tuple[Cell, Unit | None]] = {}
+    rows: list[_Row] = []
+    for heading, cell in zip(headings, cells, strict=False):
+        read = read_heading(heading)
+        if _EXERCISE.fullmatch(read.words):
+            rows.append(_Row({"exercise": (cell, None)}))
+        elif cell is not None and rows and read.words in _LOADS:
+            rows[-1].load = rows[-1].load if rows[-1].load[0] is not None else (cell, read.unit)
+        elif cell is not None and rows:
+            rows[-1].read(heading, cell)
+        elif cell is not None and (name := _OF_WORKOUTS.get(read.words)) is not None:
+            shared[name] = (cell, None)
+    done = [row for row in rows if row.shared["exercise"][0] is not None]
+    for row in done:
+        row.shared |= shared
+        yield from row.sets()
+    if not done:
+        yield shared
 
 
 def has_sets_in_a_cell(headings: Sequence[str], cells: Sequence[Cell]) -> bool:
@@ -63,7 +87,7 @@ class _Row:
             elif read.unit is not None or found[2] == "time":
                 self.times[int(found[1])] = (cell, read.unit)
             else:
-                self.reps[int(found[1])] = cell
+                self.reps[int(found[1])] = 0 if cell == "-" else cell  # not done
         elif read.words == "workout":
             self.shared.setdefault("workout", (cell, None))
         elif read.words in _COLUMNS:
@@ -92,4 +116,4 @@ def _reps_of(text: str) -> list[Cell]:
     """Return the repetitions of each set: `5/5/4`, or `5x5` (sets by repetitions)."""
     if found := re.fullmatch(r"\s*(\d+)\s*[x×]\s*(\d+)\s*", text, re.IGNORECASE):
         return [found[2]] * int(found[1])
-    return [part for part in re.split(r"\s*/\s*", text.strip()) if part]
+    return ["0" if part == "-" else part for part in re.split(r"\s*/\s*", text.strip()) if part]

@@ -10,7 +10,7 @@ Field = (
     Literal["customer", "customerId", "customerEmail", "firstName", "lastName"]
     | Literal["date", "time", "end", "duration", "workout", "workoutNotes"]
     | Literal["exercise", "set", "setKind", "sets", "reps", "load", "loadUnit", "distance", "distanceUnit", "seconds"]
-    | Literal["rpe", "rir", "notes", "superset", "isCompleted", "leftOut"]
+    | Literal["rpe", "rir", "notes", "superset", "isCompleted", "isWarmup", "leftOut"]
 )
 SetKind = Literal["normal", "warmup", "drop", "failure"]
 
@@ -27,7 +27,11 @@ def by_words(vocabulary: Mapping[Name, Sequence[str]]) -> dict[str, Name]:
 
 # Names of columns that tables of sets and tables of clients have.
 CLIENT_NAMES = _words("client, client name, customer, athlete, athlete name, cliente, kunde, name of client")
-EMAILS = _words("email, e mail, email address, client email, mail, correo, correo electronico")
+EMAILS = _words("""
+    email, e mail, email address, client email, mail, customer email, customer e mail, client e mail, athlete email
+    client email address, member email, user email, trainee email
+    correo, correo electronico, email del cliente, correo del cliente
+""")
 FIRST_NAMES = ("first name", "firstname", "given name", "client first name")
 LAST_NAMES = ("surname", "last name", "lastname", "family name", "client last name", "apellido", "apellidos")
 # Headings of a date that have the start of a session where another column has the date.
@@ -51,14 +55,7 @@ VOCABULARY: Mapping[Field, tuple[str, ...]] = {
         id de cliente, id cliente, id del cliente
         kunden id
     """),
-    "customerEmail": (
-        *EMAILS,
-        *_words("""
-            customer email, customer e mail, client e mail, client email address, athlete email, member email
-            user email, trainee email
-            email del cliente, correo del cliente
-        """),
-    ),
+    "customerEmail": (*EMAILS,),
     "firstName": (*FIRST_NAMES, "athlete first name", "member first name", "vorname", "prenom"),
     "lastName": (*LAST_NAMES, "athlete last name", "member last name", "nachname", "nom de famille", "cognome"),
     "date": ("date", "day", "workout date", "fecha", "dia", "datum", "data", *STARTS),
@@ -156,6 +153,14 @@ VOCABULARY: Mapping[Field, tuple[str, ...]] = {
         id superserie, id da superserie
     """),
     "isCompleted": ("is completed", "completed"),
+    "isWarmup": _words("""
+        iswarmup, is warmup, is warm up, is warmup set, is warm up set, warmup, warm up, warmup set, warm up set
+        es calentamiento, calentamiento
+        aufwarmsatz, aufwarmen
+        echauffement
+        riscaldamento
+        aquecimento
+    """),
 }
 
 KINDS: Mapping[str, SetKind] = by_words(
@@ -166,5 +171,8 @@ KINDS: Mapping[str, SetKind] = by_words(
         "failure": ("f", "failure", "fallo"),
     }
 )
-# Rows between sets.
-NOT_SETS = ("rest timer", "rest", "note", "descanso", "ruhetimer", "timer")
+# Rows between sets, and those with a comment on the exercise.
+NOT_SETS = ("rest timer", "rest", "descanso", "ruhetimer", "timer")
+COMMENTS = ("note", "nota", "notiz", "remarque")
+YES = ("true", "yes", "y", "1", "x", "si", "ja", "oui", "sim", "verdadero", "wahr", "vrai", "vero", "verdadeiro")
+NO = ("false", "no", "n", "0", "none", "-", "n/a", "nein", "non", "nao", "falso", "falsch", "faux", "keine", "ninguno")

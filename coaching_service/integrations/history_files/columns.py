@@ -19,18 +19,22 @@ _HEADING_OF: Mapping[str, str] = {
     "customer": "Client",
     "date": "Date",
     "time": "Time of day",
+    "duration": "Workout duration",
     "workout": "Workout name",
     "exercise": "Exercise",
     "set": "Set",
     "setKind": "Set type",
+    "isWarmup": "Is warmup",
     "reps": "Reps",
     "load": "Weight",
+    "loadUnit": "Weight unit",
     "distance": "Distance",
     "seconds": "Seconds",
     "rpe": "RPE",
     "rir": "RIR",
     "notes": "Notes",
 }
+SET_DURATION = "Set duration"
 # What an answer may say that a column has.
 FIELDS = tuple(_HEADING_OF)
 
@@ -92,8 +96,11 @@ def with_durations(headings: Sequence[str]) -> list[str]:
     fields = [SETS.field_of(each) for each in headings]
     if {"reps", "load", "seconds"} & {*fields}:
         return list(headings)
-    pairs = zip(headings, fields, strict=True)
-    return [renamed(each, {each: "seconds"}) if name == "duration" else each for each, name in pairs]
+    hints = {each: hint for each in headings if (hint := read_heading(each).hint)}
+    return [
+        (f"{SET_DURATION} ({hints[each]})" if each in hints else SET_DURATION) if name == "duration" else each
+        for each, name in zip(headings, fields, strict=True)
+    ]
 
 
 def find_missing(dialect: Dialect, headings: Sequence[str], read: Sequence[str]) -> MissingColumns | None:
@@ -117,28 +124,26 @@ def is_near(headings: Sequence[str]) -> bool:
     return is_free and SETS.count_marks(words_of(headings)) == len(SETS.marks) - 1
 
 
-def find_unused(dialect: Dialect, table: Table, read: Sequence[str], columns: Columns) -> list[Problem]:
-    """Return a problem for each column that is not read, unless the caller said so, or has what an earlier one has.
+def find_unused(dialect: Dialect, headings: Sequence[str], read: Sequence[str], columns: Columns) -> dict[int, str]:
+    """Return the columns that are not read, unless the caller said so, or have what an earlier one has, with the codes.
 
     The same loads in another unit are no repetition. `read` are the headings as the dialect reads them.
     """
     if dialect.expand is not None:
-        return []
+        return {}
     first_of: dict[Field, tuple[int, Unit | None]] = {}
-    problems: list[Problem] = []
-    for number, (heading, name) in enumerate(zip(table.headings, read, strict=True)):
+    unused: dict[int, str] = {}
+    for number, (heading, name) in enumerate(zip(headings, read, strict=True)):
         known = dialect.field_of(name)
         if known is None:
-            is_meant = columns.get(heading) == "" or read_heading(name).words in dialect.columns
-            if heading and not is_meant:
-                problems.append(unknown_column(table, heading))
+            if heading and columns.get(heading) != "" and read_heading(name).words not in dialect.columns:
+                unused[number] = "UNKNOWN_COLUMN"
             continue
         own_unit = read_heading(name).unit
         first, unit = first_of.setdefault(known, (number, own_unit))
         if first != number and unit == own_unit:
-            message = f"has what the column {table.headings[first][:50]} has: it is read only where that one is empty"
-            problems.append(_of_column(table, heading, "REPEATED_COLUMN", message))
-    return problems
+            unused[number] = "REPEATED_COLUMN"
+    return unused
 
 
 def unknown_column(table: Table, heading: str) -> Problem:

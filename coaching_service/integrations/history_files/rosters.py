@@ -37,9 +37,10 @@ Column = (
     | Literal["groups", "status", "notes", "goal", "assignedTo"]
 )
 
+_NAMES = ("name", "nombre")
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
-    "name": ("name", *FIRST_NAMES, "nombre"),
+    "name": (*_NAMES, *FIRST_NAMES),
     "surname": LAST_NAMES,
     "fullName": ("full name", "member", "nombre completo", *CLIENT_NAMES),
     "email": EMAILS,
@@ -153,6 +154,15 @@ def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None 
     return _COLUMN_OF.get(read_heading(heading).words)
 
 
+def _columns_of(headings: Sequence[str], columns: Mapping[str, Column | Literal[""]] | None) -> list[Column | None]:
+    """Return what columns have; a name beside its parts is the full name."""
+    known = [column_of(heading, columns) for heading in headings]
+    if known.count("name") < 2:
+        return known
+    pairs = zip(headings, known, strict=True)
+    return ["fullName" if name == "name" and read_heading(each).words in _NAMES else name for each, name in pairs]
+
+
 def count_headings(cells: Sequence[Cell], columns: Mapping[str, Column | Literal[""]] | None = None) -> int:
     """Return how many cells are headings of rosters."""
     return sum(column_of(cell, columns) in COLUMNS for cell in cells)
@@ -175,7 +185,7 @@ def read_roster(
     read: list[_Clients] = []
     left_out: list[Problem] = []
     for table in read_tables(file, lambda cells: count_headings(cells, columns)):
-        known = [column_of(heading, columns) for heading in table.headings]
+        known = _columns_of(table.headings, columns)
         if columns is None and "exercise" in {FIELD_OF.get(words) for words in words_of(table.headings)}:
             refused = refused or _refused(table, "exercises, not clients")
         elif {"name", "fullName"} & {*known} and (not read or {*known, None} == {*read[0].known, None}):
@@ -260,7 +270,7 @@ def _decided_order(tables: Sequence[_Clients]) -> DateOrder | None:
         for row in each.rows:
             cell = row.cells[place] if place < len(row.cells) else None
             if isinstance(cell, str) and values.depends_on_order(cell, pattern):
-                orders &= values.possible_orders(cell)
+                orders &= values.possible_orders(cell) or orders  # one that is no day decides nothing
     return next(iter(orders)) if len(orders) == 1 else pattern
 
 

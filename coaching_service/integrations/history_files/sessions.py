@@ -21,11 +21,7 @@ class Exercise:
     name: str
     superset: str
     sets: list[SetRow] = field(default_factory=list)
-
-    @property
-    def notes(self) -> str:
-        """The notes on its sets, each once, in lines."""
-        return "\n".join(dict.fromkeys(each.notes for each in self.sets if each.notes))
+    comments: list[SetRow] = field(default_factory=list)
 
 
 @dataclass
@@ -44,14 +40,33 @@ class Session:
         return (each for exercise in self.exercises for each in exercise.sets)
 
     @property
+    def shared_note(self) -> str:
+        """The note that all sets of all its exercises have; empty without one."""
+        notes = {each.notes for each in self.sets}
+        return notes.pop() if len(self.exercises) > 1 and len(notes) == 1 else ""
+
+    @property
     def notes(self) -> str:
         """The notes on the workout, each once, in lines."""
-        return "\n".join(dict.fromkeys(each.workout_notes for each in self.sets if each.workout_notes))
+        return "\n".join(dict.fromkeys(filter(None, (*(each.workout_notes for each in self.sets), self.shared_note))))
+
+    def notes_of(self, exercise: Exercise) -> str:
+        """The notes on an exercise and its sets, each once, in lines."""
+        rows = (*exercise.comments, *exercise.sets)
+        shared = "" if exercise.comments else self.shared_note
+        return "\n".join(dict.fromkeys(each.notes for each in rows if each.notes and each.notes != shared))
+
+    def take_comments_alone(self) -> list[SetRow]:
+        """Remove exercises that have comments only, and return their rows."""
+        alone = [row for each in self.exercises if not each.sets for row in each.comments]
+        self.exercises = [each for each in self.exercises if each.sets]
+        return alone
 
     @property
     def rows(self) -> int:
         """How many rows of the file its sets are in."""
-        return len({each.row for each in self.sets})
+        comments = (row for each in self.exercises for row in each.comments)
+        return len({each.row for each in (*self.sets, *comments)})
 
     @property
     def minutes(self) -> float | None:
@@ -66,7 +81,7 @@ class Session:
         if last is None:
             last = Exercise(*key)
             self.exercises.append(last)
-        last.sets.append(row)
+        (last.comments if row.is_comment else last.sets).append(row)
 
     def fingerprint(self, *, with_clock: bool = True, with_customer: bool = True) -> str:
         """Return what two copies of the session have in common: client, date, start, title, exercises and sets."""

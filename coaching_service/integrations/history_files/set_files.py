@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO
 
@@ -15,7 +15,7 @@ from coaching_service.integrations.history_files._dialects import (
     nearest,
     recognise,
 )
-from coaching_service.integrations.history_files._headings import words_of
+from coaching_service.integrations.history_files._headings import Unit, read_heading, unit_of, words_of
 from coaching_service.integrations.history_files._interpretation import SAMPLE_ROWS, find_names, interpret, needs_values
 from coaching_service.integrations.history_files.columns import (
     SETS,
@@ -27,9 +27,9 @@ from coaching_service.integrations.history_files.columns import (
     unknown_sheet,
     with_durations,
 )
-from coaching_service.integrations.history_files.models import Problem, Question
+from coaching_service.integrations.history_files.models import Problem, ProblemKind, Question, count_one
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow, RowReader
-from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.tables import Cell, Row, Table, UnreadableTable, read_tables, text_of
 
 MAX_SETS = 500_000  # of a file, all in memory while it is imported
 
@@ -40,13 +40,13 @@ class UnknownFormat(UnreadableTable):
 
 @dataclass(frozen=True)
 class _Layout:
-    """How a table is read: its headings as the dialect reads them, and what is wrong with its columns."""
+    """How a table is read: its headings as the dialect reads them, and which columns are not read."""
 
     dialect: Dialect
     headings: list[str]
     rows: Iterator[Row]
     missing: MissingColumns | None
-    problems: list[Problem]
+    unused: list[tuple[int, ProblemKind]]
     questions: list[Question]
 
 
@@ -59,6 +59,7 @@ class SetFile:
         questions: What the values of columns leave open.
         name_heading: The heading of a column whose names may be of clients or of workouts.
         left_out: A problem for each sheet that has no table of sets, if another one has.
+        unread: The columns whose cells are not read, with their number.
     """
 
     file: IO[bytes]
@@ -68,6 +69,7 @@ class SetFile:
     questions: list[Question] = field(default_factory=list)
     name_heading: str | None = None
     left_out: list[Problem] = field(default_factory=list)
+    unread: list[ProblemKind] = field(default_factory=list)
     _rows: int = 0
     _sets: int = 0
 
@@ -78,9 +80,12 @@ class SetFile:
         """
         self._rows = self._sets = 0
         for takes_any in (False, True):
-            self.left_out = []
+            self.left_out, self.unread = [], []
             self.file.seek(0)
             for table in read_tables(self.file, self._count_headings):
+                if (unit := _unit_of(table)) is not None:
+                    self.answers = replace(self.answers, load_unit=self.answers.load_unit or unit)
+                    continue
                 layout = self._layout_of(table, takes_any=takes_any)
                 if layout is None:
                     self.left_out.append(unknown_sheet(table, "sets"))
@@ -94,18 +99,20 @@ class SetFile:
         raise UnreadableTable("has no rows")
 
     def _rows_of(self, layout: _Layout) -> Iterator[FileRow]:
-        problems = layout.problems
         lacking = () if layout.missing is None else layout.missing.fields
         order = self.answers.date_order or date_order_of(layout.dialect, layout.headings)
         answers = replace(self.answers, date_order=order)
-        for row in layout.rows:
+        for row in _filled(layout.dialect, layout.headings, layout.rows):
             self._rows += 1
             read = RowReader(layout.dialect, layout.headings, answers, row, self._rows, lacking).read()
             self._sets += len(read.sets)
             if self._sets > MAX_SETS:
                 raise UnreadableTable(f"has more than {MAX_SETS:,} sets: divide it into several files", row.line)
-            yield replace(read, problems=[*problems, *read.problems]) if problems else read
-            problems = []
+            yield read
+            for number, kind in layout.unused:
+                if number < len(row.cells) and row.cells[number] is not None:
+                    count_one(kind, row.line)
+        self.unread += [kind for _, kind in layout.unused if kind["count"]]
 
     def _count_headings(self, cells: Sequence[Cell]) -> int:
         return count_headings(cells) + sum(cell in self.answers.columns for cell in cells)
@@ -128,15 +135,55 @@ class SetFile:
         read, questions = interpret(dialect, headings, sample)
         self.name_heading = self.name_heading or find_names(dialect, headings, read)
         missing = find_missing(dialect, table.headings, read)
-        unused = find_unused(dialect, table, read, self.answers.columns)
-        problems = unused if missing is None else []  # one of them has what is missing
-        return _Layout(dialect, read, itertools.chain(sample, table.rows), missing, problems, questions)
+        unused: list[tuple[int, ProblemKind]] = [
+            (number, {"code": code, "column": table.headings[number][:100], "count": 0, "lines": []})
+            for number, code in find_unused(dialect, table.headings, read, self.answers.columns).items()
+            if missing is None  # one of them has what is missing
+        ]
+        return _Layout(dialect, read, itertools.chain(sample, table.rows), missing, unused, questions)
 
     def _dialect_of(self, headings: Sequence[str], first: Sequence[Cell]) -> Dialect | None:
         if self.answers.format is not None:
-            return next((each for each in DIALECTS if each.format == self.answers.format), None)
+            known = [each for each in DIALECTS if each.format == self.answers.format]
+            return max(known, key=lambda each: each.count_marks(words_of(headings)), default=None)
         dialect = recognise(headings, first)
         return SETS if dialect is None and is_near(headings) else dialect
+
+
+def has_amounts(headings: Sequence[str]) -> bool:
+    """Return whether headings are of sets, repetitions or loads, which no table of clients has: a weight is of a body."""
+    return any(
+        SETS.field_of(each) in ("sets", "reps", "load") for each in headings if read_heading(each).words != "weight"
+    )
+
+
+def _unit_of(table: Table) -> Unit | None:
+    """Return the unit of loads that a table says which has the settings of the others; None for any other table."""
+    words = [read_heading(heading).words for heading in table.headings]
+    named = next((each.unit_heading for each in DIALECTS if each.unit_heading in words), None)
+    if named is None or "date" in words or (row := next(iter(table.rows), None)) is None:
+        return None
+    return unit_of(text_of(dict(zip(words, row.cells, strict=False)).get(named)))
+
+
+def _filled(dialect: Dialect, headings: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows in which an empty date is the one above, as in merged cells, and so are other empty cells below it."""
+    if not dialect.is_general:
+        yield from rows
+        return
+    fields = [dialect.field_of(each) for each in headings]
+    carried = [number for number, name in enumerate(fields) if name in ("date", "workout", "exercise")]
+    above: dict[int, Cell] = {}
+    for row in rows:
+        cells = [*row.cells, *[None] * (len(headings) - len(row.cells))]
+        if any(fields[number] == "date" and cells[number] is not None for number in carried):
+            above = {}
+        for number in carried:
+            if cells[number] is not None:
+                above[number] = cells[number]
+            elif number not in row.unsolved:
+                cells[number] = above.get(number)
+        yield replace(row, cells=tuple(cells))
 
 
 def _unknown_format(headings: Sequence[str]) -> UnknownFormat:

@@ -7,20 +7,26 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
+from typing import Literal
 
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, CalendarDate
-from coaching_service.integrations.history_files import values
-from coaching_service.integrations.history_files._amounts import read_amount, read_repetitions, seconds_in_unit
+from coaching_service.integrations.history_files import _amounts, values
 from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, Cells, Dialect, cells_of
 from coaching_service.integrations.history_files._headings import Unit
-from coaching_service.integrations.history_files._vocabulary import KINDS, NOT_SETS, Field, SetKind
-from coaching_service.integrations.history_files.columns import Columns
+from coaching_service.integrations.history_files._vocabulary import COMMENTS, KINDS, NO, NOT_SETS, YES, Field, SetKind
+from coaching_service.integrations.history_files.columns import SET_DURATION, Columns
 from coaching_service.integrations.history_files.models import Format, Problem
 from coaching_service.integrations.history_files.tables import UNSOLVED, Cell, Row, text_of
-from coaching_service.integrations.history_files.values import DateOrder, InvalidValue, Moment, UnknownOrder
+from coaching_service.integrations.history_files.values import (
+    DateOrder,
+    DecimalSign,
+    InvalidValue,
+    Moment,
+    UnknownOrder,
+)
 
 _NOT_COMPLETED = {"false", "no", "0"}
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
@@ -48,7 +54,8 @@ _LONGEST: Mapping[Field, int] = {
 }
 _ANY_DAY = date.fromisoformat(CalendarDate.first)  # of sets that have no date until a question is answered
 # Problems that a row with sets may have.
-_OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT")
+_OF_SETS = ("VALUE_LEFT_OUT", "DATE_ORDER", "DISTANCE_UNIT", "DURATION_UNIT")
+_NUMBERS: tuple[Field, ...] = ("reps", "load", "distance", "seconds", "duration", "rpe", "rir", "sets")
 _normalize = lru_cache(1024)(normalize)  # rows repeat the same words
 
 
@@ -59,7 +66,9 @@ class Answers:
     format: Format | None = None
     load_unit: Unit | None = None
     distance_unit: Unit | None = None
+    duration_unit: Unit | None = None
     date_order: DateOrder | None = None
+    decimal_sign: DecimalSign | None = None
     columns: Columns = field(default_factory=dict)
 
 
@@ -68,7 +77,8 @@ class SetRow:
     """A set that was done; loads are in `load_unit` (None: the answer is missing), distances in meters.
 
     `row` is the number of its row among the data rows of the file, from 1. `customer_id` is empty without one, and
-    `sheet` if the file has one table only.
+    `sheet` if the file has one table only. `instant` is the start of the session if the file has it with its offset: it
+    tells the day and time where the client is. `is_comment`: it is no set, but a comment on the exercise.
     """
 
     row: int
@@ -94,6 +104,8 @@ class SetRow:
     rpe: float | None
     rir: float | None
     is_completed: bool
+    instant: datetime | None
+    is_comment: bool = False
 
     @property
     def exercise_name(self) -> str:
@@ -109,7 +121,8 @@ class FileRow:
 
     `date_orders`: the orders in which its date can be read, None if it does not depend on one. `open_sets`: the sets
     that it has once questions about the file are answered; until then they have any day, and no exercise if its column
-    is missing.
+    is missing. `numbers` are those with signs, until the decimal sign of the file is known. `is_rest`: its problem is
+    only counted.
     """
 
     line: int
@@ -118,6 +131,8 @@ class FileRow:
     date_text: str = ""
     date_orders: set[DateOrder] | None = None
     open_sets: Sequence[SetRow] = ()
+    numbers: Sequence[tuple[str, set[DecimalSign]]] = ()
+    is_rest: bool = False
 
 
 class RowReader:
@@ -135,14 +150,15 @@ class RowReader:
         self._row_number, self._lacking, self._is_open = number, lacking, bool(lacking)
         self._dialect, self._headings, self._answers, self._row = dialect, headings, answers, row
         self._problems: list[Problem] = []
-        self._date_text = ""
+        self._date_text, self._is_rest = "", False
+        self._sign, self._numbers = answers.decimal_sign, list[tuple[str, set[DecimalSign]]]()
 
     def read(self) -> FileRow:
         """Return what the row says."""
         sets: list[SetRow] = []
         if not self._report_unsolved():
             return FileRow(self._row.line, [], self._problems)
-        for cells in cells_of(self._dialect, self._headings, self._row.cells):
+        for cells in cells_of(self._dialect, self._headings, self._row.cells, self._sign):
             sets += self._sets_of(cells)
             if len(sets) > _MOST_SETS_OF_A_ROW:
                 sets = []
@@ -157,6 +173,8 @@ class RowReader:
             self._date_text,
             values.possible_orders(self._date_text) if self._date_text else None,
             sets if self._is_open else (),
+            self._numbers,
+            self._is_rest,
         )
 
     def _report_unsolved(self) -> bool:
@@ -178,21 +196,35 @@ class RowReader:
         if problem not in self._problems:
             self._problems.append(problem)
 
+    def _note_numbers(self, cells: Cells) -> None:
+        """Note the numbers with signs; a list of as many numbers as there are sets tells nothing about them."""
+        for name in _NUMBERS:
+            cell = _cell(cells, name)
+            if isinstance(cell, str) and ("," in cell or "." in cell) and (signs := values.decimal_signs(cell)):
+                is_list = (count := _amounts.count_sets(cells)) > 1 and len(_amounts.list_in(cell, ".")) == count
+                self._numbers.append((cell, {".", ","} if is_list else signs))
+
     def _sets_of(self, cells: Cells) -> list[SetRow]:
+        if self._sign is None:
+            self._note_numbers(cells)
         kind = self._kind_of(cells)
         moment = self._moment_of(cells)
         exercise = _text(cells, "exercise")
         if kind is None or moment is None:
             return []
+        is_comment = kind == "comment"
+        if is_comment and not _text(cells, "notes"):
+            self._is_rest = True
+            self._report(None, "NOT_A_SET", "is an empty comment, not a set")
+            return []
         if not exercise and "exercise" not in self._lacking:
             self._report("exercise", "REQUIRED", "is empty")
             return []
-        if left_out := _text(cells, "leftOut"):
-            self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
-        for name, most in _LONGEST.items():
-            if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
-                self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
+        self._report_texts(cells)
         load, load_unit = self._load_of(cells)
+        reps = self._whole(cells, "reps", _amounts.read_repetitions, keeps_zero=True)
+        meters, seconds = self._meters_of(cells), self._seconds_of(cells)
+        is_failed = reps == 0 and load is not None and meters is None and seconds is None
         row = SetRow(
             row=self._row_number,
             line=self._row.line,
@@ -205,33 +237,53 @@ class RowReader:
             workout_notes=_text(cells, "workoutNotes"),
             minutes=self._minutes_of(cells, moment),
             exercise=exercise,
-            superset=_text(cells, "superset"),
+            superset=self._superset_of(cells),
             notes=_text(cells, "notes"),
-            kind=kind,
-            reps=self._whole(cells, "reps", read_repetitions),
+            kind="normal" if kind == "comment" else kind,
+            reps=reps if reps or is_failed else None,
             load=None if load is None else abs(load),
             load_unit=load_unit,
             is_assistance=load is not None and load < 0,
-            meters=self._meters_of(cells),
-            seconds=self._number(cells, "seconds", values.read_seconds),
+            meters=meters,
+            seconds=seconds,
             rpe=self._number(cells, "rpe"),
             rir=self._number(cells, "rir", keeps_zero=True),
-            is_completed=_normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED,
+            is_completed=_normalize(_text(cells, "isCompleted")) not in _NOT_COMPLETED and not is_failed,
+            instant=moment.instant,
+            is_comment=is_comment,
         )
+        if is_comment:
+            return [row]
         if all(value is None for value in (row.reps, row.load, row.meters, row.seconds)):
-            is_open = "reps" in self._lacking or any(each["code"] == "DISTANCE_UNIT" for each in self._problems)
+            unknown = {each["code"] for each in self._problems if each["field"] in ("distance", "seconds")}
+            is_open = "reps" in self._lacking or bool(unknown & {"DISTANCE_UNIT", "DURATION_UNIT"})
             self._is_open |= is_open
             return [row] if is_open else []
         return [row] * max(1, self._whole(cells, "sets") or 1)
 
-    def _kind_of(self, cells: Cells) -> SetKind | None:
+    def _report_texts(self, cells: Cells) -> None:
+        if left_out := _text(cells, "leftOut"):
+            self._report("exerciseData", "VALUE_LEFT_OUT", f"has what is no amount: {left_out[:100]}")
+        for name, most in _LONGEST.items():
+            if isinstance(cell := _cell(cells, name), str) and len(cell) > most:
+                self._report(name, "VALUE_LEFT_OUT", f"is cut: it has more than {most:,} characters")
+
+    def _kind_of(self, cells: Cells) -> SetKind | Literal["comment"] | None:
         """Return the kind of a set; None for a row between sets. The order of sets may have it in place of a number."""
+        flag = _normalize(_text(cells, "isWarmup"))
+        if flag in YES:
+            return "warmup"
+        if flag and flag not in NO:
+            self._report("isWarmup", "VALUE_LEFT_OUT", f"is neither yes nor no: {flag[:50]}")
         names: tuple[Field, ...] = ("setKind", "set")
         for name in names:
             text = _normalize(_text(cells, name))
             if text in NOT_SETS:
+                self._is_rest = True
                 self._report(None, "NOT_A_SET", "is a rest, not a set")
                 return None
+            if text in COMMENTS:
+                return "comment"
             if text and not text.replace(".", "").isdigit():
                 if text in KINDS:
                     return KINDS[text]
@@ -266,7 +318,19 @@ class RowReader:
         except InvalidValue as error:
             self._report("time", "VALUE_LEFT_OUT", str(error))
             clock = None
-        return Moment(moment.day, moment.clock or clock)
+        return Moment(moment.day, moment.clock or clock, moment.instant)
+
+    def _superset_of(self, cells: Cells) -> str:
+        text = _text(cells, "superset")
+        word = _normalize(text)
+        if word == "0" and self._dialect.numbers_supersets:
+            return text
+        if word in NO:
+            return ""
+        if word in YES and not word.isdigit():
+            self._report("superset", "VALUE_LEFT_OUT", "does not say with which exercise")
+            return ""
+        return text
 
     def _clock_of(self, cell: Cell) -> str | None:
         """Return a time of day, which may follow a date."""
@@ -276,7 +340,13 @@ class RowReader:
         return values.read_clock(cell)
 
     def _minutes_of(self, cells: Cells, start: Moment) -> float | None:
-        seconds = self._number(cells, "duration", values.read_seconds)
+        cell, unit = cells.get("duration", (None, None))
+        if unit is None and (values.is_plain_number(cell) or (isinstance(cell, str) and cell.count(":") == 1)):
+            unit = self._answers.duration_unit
+            if unit is None and (values.read_seconds(cell) or 0) > 0:
+                self._report("duration", "DURATION_UNIT", "has no unit")
+                return None
+        seconds = self._number({**cells, "duration": (cell, unit)}, "duration", values.read_seconds)
         if seconds is not None:
             return round(seconds / 60, 1)
         end = self._end_of(cells, start)
@@ -327,10 +397,19 @@ class RowReader:
             return None
         return round(meters, 2)
 
+    def _seconds_of(self, cells: Cells) -> float | None:
+        cell, unit = cells.get("seconds", (None, None))
+        if unit is None and SET_DURATION in self._headings and values.is_plain_number(cell):
+            unit = self._answers.duration_unit
+            if unit is None and (values.read_seconds(cell) or 0) > 0:
+                self._report("seconds", "DURATION_UNIT", "has no unit")
+                return None
+        return self._number({**cells, "seconds": (cell, unit)}, "seconds", values.read_seconds)
+
     def _amount_of(self, cells: Cells, name: Field, unit_field: Field) -> tuple[float | None, Unit | None]:
         cell, of_heading = cells.get(name, (None, None))
         try:
-            return read_amount(cell, of_heading, _text(cells, unit_field))
+            return _amounts.read_amount(cell, of_heading, _text(cells, unit_field), self._sign)
         except InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None, None
@@ -339,14 +418,14 @@ class RowReader:
         self,
         cells: Cells,
         name: Field,
-        read: Callable[[Cell], float | None] = values.read_number,
+        read: Callable[[Cell, DecimalSign | None], float | None] = values.read_number,
         *,
         keeps_zero: bool = False,
     ) -> float | None:
         try:
-            amount = read(_cell(cells, name))
+            amount = read(_cell(cells, name), self._sign)
             if amount is not None and read is values.read_seconds:
-                amount *= seconds_in_unit(*cells[name])
+                amount *= _amounts.seconds_in_unit(*cells[name])
         except InvalidValue as error:
             self._report(name, "VALUE_LEFT_OUT", str(error))
             return None
@@ -358,9 +437,14 @@ class RowReader:
         return amount
 
     def _whole(
-        self, cells: Cells, name: Field, read: Callable[[Cell], float | None] = values.read_number
+        self,
+        cells: Cells,
+        name: Field,
+        read: Callable[[Cell, DecimalSign | None], float | None] = values.read_number,
+        *,
+        keeps_zero: bool = False,
     ) -> int | None:
-        amount = self._number(cells, name, read)
+        amount = self._number(cells, name, read, keeps_zero=keeps_zero)
         if amount is not None and amount != int(amount):
             self._report(name, "VALUE_LEFT_OUT", "must be a whole number")
             return None

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.columns import MissingColumns
-from coaching_service.integrations.history_files.models import Format, Problem, Question
+from coaching_service.integrations.history_files.models import (
+    Format,
+    Problem,
+    ProblemKind,
+    Question,
+    count_kinds,
+    merge_kinds,
+)
 from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow
-from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 
 MAX_PROBLEMS = 1_000
 
@@ -45,7 +52,8 @@ class Survey:
         clients: What the file says about the client of each label.
         name_heading: The heading of a column whose names may be of clients or of workouts.
         assisted: Names of exercises whose loads are help.
-        problems: The first problems of rows; `problem_count`: how many there are.
+        problems: The first problems of rows but rests, and of sheets; `problem_count`: how many there are.
+        kinds: All problems by kind.
     """
 
     answers: Answers
@@ -60,17 +68,33 @@ class Survey:
     assisted: set[str] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     problem_count: int = 0
+    kinds: list[ProblemKind] = field(default_factory=list)
+
+    def report(self, problems: Sequence[Problem], *, is_counted: bool = False) -> None:
+        """Add problems; `is_counted`: to the kinds only."""
+        if problems:
+            self.kinds = count_kinds(self.kinds, problems)
+        if not is_counted:
+            self.problem_count += len(problems)
+            self.problems += problems[: MAX_PROBLEMS - len(self.problems)]
 
 
-def survey(file: IO[bytes], answers: Answers) -> Survey:
-    """Read a whole file once, or twice if that decides the order of its dates.
+def survey(file: IO[bytes], answers: Answers) -> Generator[int, None, Survey]:
+    """Read a whole file once, or twice if that decides the order of its dates or the sign of its decimals.
+
+    Yields the number of each row.
 
     Raises UnreadableTable and UnknownFormat.
     """
-    found, reading = _read(file, answers)
+    found, reading = yield from _read(file, answers)
+    decided = answers
     if reading.orders is not None and answers.date_order is None and len(reading.orders) == 1:
         [order] = reading.orders
-        found, reading = _read(file, replace(answers, date_order=order))
+        decided = replace(decided, date_order=order)
+    if (sign := reading.decimal_sign) is not None and reading.depends_on_sign:
+        decided = replace(decided, decimal_sign=sign)
+    if decided != answers:
+        found, reading = yield from _read(file, decided)
     found.questions += reading.questions()
     return found
 
@@ -82,6 +106,9 @@ class _Reading:
     has_unknown_dates: bool = False
     has_unknown_loads: bool = False
     has_unknown_distances: bool = False
+    duration: Problem | None = None
+    signs: Counter[str] = field(default_factory=Counter)  # that decide, and `?` for numbers that depend on it
+    example_number: str = ""
     missing: MissingColumns | None = None
 
     def add(self, row: FileRow) -> None:
@@ -92,8 +119,29 @@ class _Reading:
             self.has_unknown_distances |= problem["code"] == "DISTANCE_UNIT"
             if problem["code"] == "DATE_ORDER":
                 self.has_unknown_dates, self.example_date = True, self.example_date or row.date_text
+            if problem["code"] == "DURATION_UNIT":
+                self.duration = self.duration or problem
+        for number, signs in row.numbers:
+            sign = next(iter(signs)) if len(signs) == 1 else "?"
+            self.signs[sign] += 1
+            self.example_number = self.example_number or (number if sign == "?" else "")
         sets = (*row.sets, *row.open_sets)
         self.has_unknown_loads |= any(each.load is not None and each.load_unit is None for each in sets)
+
+    @property
+    def depends_on_sign(self) -> bool:
+        """Whether a number would be another one with the other decimal sign."""
+        return bool(self.signs["?"] or (self.signs["."] and self.signs[","]))
+
+    @property
+    def decimal_sign(self) -> DecimalSign | None:
+        """The sign before decimals in the file; None if it has none, or does not decide it.
+
+        Where both occur, points are decimals: a comma may also be between numbers.
+        """
+        if self.signs["."] >= self.signs[","]:
+            return "." if self.signs["."] else None
+        return None if self.signs["."] else ","
 
     def questions(self) -> Iterator[Question]:
         """Yield what the rows leave open."""
@@ -105,6 +153,13 @@ class _Reading:
         if self.has_unknown_loads:
             message = "In which unit are the loads of this file?"
             yield {"code": "LOAD_UNIT", "message": message, "options": ["kg", "lb"]}
+        if self.duration is not None:
+            whose = "the workouts" if self.duration["field"] == "duration" else "the sets"
+            message = f"In which unit are the durations of {whose} in this file?"
+            yield {"code": "DURATION_UNIT", "message": message, "options": ["s", "min", "h"]}
+        if self.depends_on_sign and self.decimal_sign is None:
+            message = f"Which sign is before decimals in this file, such as in {self.example_number[:50]}?"
+            yield {"code": "DECIMAL_SIGN", "message": message, "options": [".", ","]}
         if self.has_unknown_distances:
             message = "In which unit are the distances of this file?"
             yield {"code": "DISTANCE_UNIT", "message": message, "options": ["km", "mi", "m", "yd"]}
@@ -123,28 +178,28 @@ def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
         found.customers[client.label] += rows
 
 
-def _read(file: IO[bytes], answers: Answers) -> tuple[Survey, _Reading]:
+def _read(file: IO[bytes], answers: Answers) -> Generator[int, None, tuple[Survey, _Reading]]:
     found, reading, people = Survey(answers), _Reading(), Counter[tuple[str, str]]()
     source = SetFile(file, answers)
     for row in source.rows():
         found.rows += 1
         reading.add(row)
-        found.problem_count += len(row.problems)
-        found.problems += row.problems[: MAX_PROBLEMS - len(found.problems)]
+        found.report(row.problems, is_counted=row.is_rest)
         sets = (*row.sets, *row.open_sets)
         found.reported += not sets
         for each in sets:
-            if not each.exercise:
+            if not each.exercise or each.is_comment:
                 continue
             found.exercises[each.exercise_name] += 1
             if each.is_assistance:
                 found.assisted.add(each.exercise_name)
         people.update({(each.customer, each.customer_id) for each in sets})
+        yield found.rows
     _add_clients(found, people)
     found.questions += source.questions
     found.name_heading = source.name_heading
-    found.problems += source.left_out[: MAX_PROBLEMS - len(found.problems)]
-    found.problem_count += len(source.left_out)
+    found.report(source.left_out)
+    found.kinds = merge_kinds(found.kinds, source.unread)
     reading.missing = source.missing
     found.format = None if source.dialect is None else source.dialect.format
     return found, reading

@@ -9,8 +9,9 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from operator import itemgetter
 from time import perf_counter, sleep
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
@@ -32,6 +33,7 @@ CountHeadings: TypeAlias = Callable[[Sequence[Cell]], int]
 MAX_ROWS = 200_000  # of a file, in all its sheets
 MAX_COLUMNS = 500
 UNSOLVED = "is a formula that was stored without its result: save the file with a spreadsheet program"
+_SECTION = re.compile(r"#{3,}\s*([^#]*?)\s*#*")
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE_BYTES = 64_000
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
@@ -152,7 +154,7 @@ def _read_csv(file: IO[bytes], count_headings: CountHeadings) -> Iterator[tuple[
     text = io.TextIOWrapper(file, encoding, errors="replace", newline="")
     try:
         delimiter = _delimiter_of(sample.decode(encoding, "replace"), count_headings)
-        yield "", _rows_of_csv(text, delimiter)
+        yield from _sections_of(_rows_of_csv(text, delimiter))
     finally:
         with suppress(ValueError):  # the file has been closed before all of it was read
             text.detach()
@@ -209,6 +211,23 @@ def _rows_of_csv(text: io.TextIOWrapper, delimiter: str) -> Iterator[Row]:
             line = reader.line_num + 1
     except csv.Error as error:
         raise UnreadableTable(f"cannot be read as CSV: {error}", line) from None
+
+
+def _sections_of(rows: Iterator[Row]) -> Iterator[tuple[str, Iterator[Row]]]:
+    """Yield the tables of a file that has lines such as `### LOGS ###` above each; of others the only one."""
+    name = ""
+
+    def named() -> Iterator[tuple[str, Row]]:
+        nonlocal name
+        for row in rows:
+            first = row.cells[0]
+            if isinstance(first, str) and first.startswith("###") and (title := _SECTION.fullmatch(first)):
+                name = title[1]
+            else:
+                yield name, replace(row, sheet=name) if name else row
+
+    for section, found in itertools.groupby(named(), key=itemgetter(0)):
+        yield section, (row for _, row in found)
 
 
 class _Lines:

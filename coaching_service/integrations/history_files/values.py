@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -15,13 +15,20 @@ from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.tables import Cell, CommaNumber, text_of
 
 DateOrder = Literal["dmy", "mdy", "ymd"]
+DecimalSign = Literal[".", ","]
 LANGUAGES = ("en", "es", "de", "fr", "it", "pt")
 _NUMBER = re.compile(r"[-+\u2212]?(?:\d[\d.,'\u00a0\u202f]*|[.,]\d+)")
-_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(?:(?:,\d{3})+|(?:\.\d{3}){2,})")
+_GROUPS = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")
+# A number with thousands, by the sign of its decimals.
+_WITH_THOUSANDS = {
+    ".": re.compile(r"[-+]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?"),
+    ",": re.compile(r"[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?"),
+}
 _TIME = r"(?P<hour>\d{1,2})[:.h](?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?\s*(?P<half>[ap]\.?\s?m\.?)?"
 _TIME_ALONE = re.compile(_TIME, re.IGNORECASE)
 _BEFORE_TIME = r"(?:,?\s+(?:at|um|a las|à|alle|às)?\s*|T)"
-_AFTER_TIME = r"(?:\s*(?:Z|UTC|[+-]\d{2}:?\d{2}))?"
+_AFTER_TIME = r"(?:\s*(?P<offset>Z|UTC|[+-]\d{2}:?\d{2}))?"
 _WITH_TIME = rf"(?:{_BEFORE_TIME}{_TIME})?{_AFTER_TIME}"
 _DATE_WITHOUT_SIGNS = re.compile(
     rf"(?P<year>(?:19|20)\d\d)(?P<month>0[1-9]|1[0-2])(?P<day>\d\d){_WITH_TIME}", re.IGNORECASE
@@ -53,6 +60,7 @@ _UNITS = re.compile(
 )
 _DAY_AND_MONTH = re.compile(r"\d{1,2}[-/](?P<after>[^\W\d]+)\.?|(?P<before>[^\W\d]+)\.?[-/]\d{1,2}")
 _SERIAL_DATES = (10_000, 80_000)  # 1927 to 2119, in days of Excel
+_UNIX_TIME = re.compile(r"1[0-9]{9}")  # 2001 to 2033
 _SERIAL_DATE = re.compile(r"\d{5}(?:[.,]\d+)?")
 _LAST_SHORT_YEAR = 29  # as spreadsheets read them: 29 is 2029, and 30 is 1930
 MADE_DATE = "is a date, as a spreadsheet has made it of numbers"
@@ -71,10 +79,11 @@ class UnknownOrder(InvalidValue):
 
 @dataclass(frozen=True)
 class Moment:
-    """A date, and the time of day (`HH:MM`) if the cell has one."""
+    """A date, and the time of day (`HH:MM`) if the cell has one; with its offset, `instant` is the same in UTC."""
 
     day: date
     clock: str | None
+    instant: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -85,26 +94,29 @@ class Quantity:
     unit: str
 
 
-def read_quantity(cell: Cell) -> Quantity | None:
-    """Return the number of a cell, with a decimal point or comma: `62,5`, `1,250.5`, `135 lbs`. None if it is empty."""
+def read_quantity(cell: Cell, sign: DecimalSign | None = None) -> Quantity | None:
+    """Return the number of a cell: `62,5`, `1,250.5`, `135 lbs`. None if it is empty.
+
+    `sign` is before the decimals in all of the file; None: the cell alone decides.
+    """
     if isinstance(cell, bool):
         raise InvalidValue("must be a number")
     if isinstance(cell, int | float):
         return Quantity(float(cell), "")
     if cell is None or not (text := str(cell).strip()):
         return None
-    found = _NUMBER.match(text.replace(",", ".") if isinstance(cell, CommaNumber) else text)
+    found = _NUMBER.match(text.replace(",", ".") if isinstance(cell, CommaNumber) and sign is None else text)
     if found is None:
         raise InvalidValue("must be a number")
     unit = normalize(text[found.end() :]).strip(". ")
     if any(character.isdigit() for character in unit):
         raise InvalidValue("must be one number")
-    return Quantity(_amount(found.group()), unit)
+    return Quantity(_amount(found.group(), sign), unit)
 
 
-def read_number(cell: Cell) -> float | None:
+def read_number(cell: Cell, sign: DecimalSign | None = None) -> float | None:
     """Return the number of a cell, whatever its unit."""
-    quantity = read_quantity(cell)
+    quantity = read_quantity(cell, sign)
     return None if quantity is None else quantity.amount
 
 
@@ -115,13 +127,38 @@ def is_plain_number(cell: Cell) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
-def _amount(text: str) -> float:
+def decimal_signs(text: str) -> set[DecimalSign]:
+    """Return which signs may be before the decimals of a number: both of `1.500`, none of `60` and of `5,5,4`."""
+    found = _NUMBER.match(text.strip())
+    plain = "" if found is None else re.sub("['\u00a0\u202f\u2212+-]", "", found.group()).rstrip(".,")
+    both: tuple[DecimalSign, DecimalSign] = (".", ",")
+    signs = [sign for sign in both if sign in plain]
+    if len(signs) == 2:
+        last: DecimalSign = "." if plain.rindex(".") > plain.rindex(",") else ","
+        return {last} if plain.count(last) == 1 else set()
+    if not signs:
+        return set()
+    other: DecimalSign = "," if signs == ["."] else "."
+    is_grouped = _GROUPS.fullmatch(plain) is not None
+    if plain.count(signs[0]) > 1:
+        return {other} if is_grouped else set()
+    return {".", ","} if is_grouped else {signs[0]}
+
+
+def _amount(text: str, sign: DecimalSign | None = None) -> float:
     plain = re.sub("['\u00a0\u202f]", "", text).replace("\u2212", "-")
-    if "," in plain and "." in plain:
+    if sign is not None:
+        other = "," if sign == "." else "."
+        if other in plain:
+            if _WITH_THOUSANDS[sign].fullmatch(plain) is None:
+                raise InvalidValue(f"is no number with the decimal sign of the file, which is {sign}")
+            plain = plain.replace(other, "")
+        plain = plain.replace(",", ".")
+    elif "," in plain and "." in plain:
         thousands, decimal = (",", ".") if plain.rindex(".") > plain.rindex(",") else (".", ",")
         plain = plain.replace(thousands, "").replace(decimal, ".")
     elif _THOUSANDS.fullmatch(plain):
-        plain = plain.replace(",", "")
+        plain = re.sub("[.,]", "", plain)
     else:
         plain = plain.replace(",", ".")
     try:
@@ -130,7 +167,7 @@ def _amount(text: str) -> float:
         raise InvalidValue("must be a number") from None
 
 
-def read_seconds(cell: Cell) -> float | None:
+def read_seconds(cell: Cell, sign: DecimalSign | None = None) -> float | None:
     """Return a duration in seconds: `0:01:30`, `1:30` (minutes), `1h 5m`, `45 s`, or a number of seconds."""
     if isinstance(cell, timedelta):
         return cell.total_seconds()
@@ -144,7 +181,7 @@ def read_seconds(cell: Cell) -> float | None:
     if found is not None and any(found.groupdict().values()):
         parts = {name: _amount(part) if part else 0.0 for name, part in found.groupdict().items()}
         return parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
-    quantity = read_quantity(cell)
+    quantity = read_quantity(cell, sign)
     if quantity is None or quantity.unit:
         raise InvalidValue("must be a duration such as 1:30 or 90 s")
     return quantity.amount
@@ -179,19 +216,32 @@ def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
         return None
     if _SERIAL_DATE.fullmatch(text) and _SERIAL_DATES[0] <= (days := _amount(text)) < _SERIAL_DATES[1]:
         return read_moment(days, order)
+    if _UNIX_TIME.fullmatch(text):
+        instant = datetime.fromtimestamp(int(text), UTC)
+        return Moment(instant.date(), f"{instant:%H:%M}", instant)
     return _moment_in(text, order)
 
 
 def _moment_in(text: str, order: DateOrder | None) -> Moment:
     if found := _DATE_WITHOUT_SIGNS.fullmatch(text):
-        return Moment(_date(int(found["year"]), int(found["month"]), int(found["day"])), _clock_of(found))
+        return _moment(found, _date(int(found["year"]), int(found["month"]), int(found["day"])))
     if found := _NUMERIC_DATE.fullmatch(text):
-        return Moment(_numeric_date(found, order), _clock_of(found))
+        return _moment(found, _numeric_date(found, order))
     if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _YEAR_FIRST.fullmatch(text):
         month = _months().get(normalize(found["month"]).strip("."))
         if month is not None:
-            return Moment(_date(_year(found["year"]), month, int(found["day"])), _clock_of(found))
+            return _moment(found, _date(_year(found["year"]), month, int(found["day"])))
     raise InvalidValue("must be a date such as 2026-03-02")
+
+
+def _moment(found: re.Match[str], day: date) -> Moment:
+    clock, offset = _clock_of(found), found["offset"]
+    if clock is None or offset is None:
+        return Moment(day, clock)
+    local, minutes = datetime.combine(day, time.fromisoformat(clock), UTC), 0
+    if offset[0] in "+-":
+        minutes = int(offset[0] + offset[1:3]) * 60 + int(offset[0] + offset[-2:])
+    return Moment(day, clock, local - timedelta(minutes=minutes))
 
 
 def is_made_date(text: str) -> bool:

@@ -64,7 +64,7 @@ class Target:
 
 def done_sessions(session: Session, target: Target) -> list[DoneSession]:
     """Return the blocks to store for a session: one, unless it has more exercises than a block holds."""
-    exercises = [part for each in session.exercises for part in _done_exercises(each, target)]
+    exercises = [part for each in session.exercises for part in _done_exercises(session, each, target)]
     name = clean_name(session.title) or UNTITLED
     minutes = session.minutes
     start = datetime.combine(
@@ -85,7 +85,7 @@ def done_sessions(session: Session, target: Target) -> list[DoneSession]:
     ]
 
 
-def _done_exercises(exercise: Exercise, target: Target) -> Iterator[DoneExercise]:
+def _done_exercises(session: Session, exercise: Exercise, target: Target) -> Iterator[DoneExercise]:
     exercise_id = target.exercise_of(exercise.name)
     if exercise_id is None:
         raise ValueError("names that are left out have no sessions")
@@ -94,7 +94,7 @@ def _done_exercises(exercise: Exercise, target: Target) -> Iterator[DoneExercise
         yield {
             "exerciseId": exercise_id,
             "supersetId": clean_name(exercise.superset) or None,
-            "comment": clean_text(exercise.notes),
+            "comment": clean_text(session.notes_of(exercise)),
             "customerSets": sets,
         }
 
@@ -131,7 +131,7 @@ def notes_cut(sessions: Sequence[Session]) -> list[Problem]:
         first = next(session.sets)
         if len(session.notes) > TEXT_LENGTH:
             problems.append(problem(first, "workoutNotes", "VALUE_LEFT_OUT", message))
-        long = (each.sets[0] for each in session.exercises if len(each.notes) > TEXT_LENGTH)
+        long = (each.sets[0] for each in session.exercises if len(session.notes_of(each)) > TEXT_LENGTH)
         problems += [problem(row, "notes", "VALUE_LEFT_OUT", message) for row in long]
     return problems
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
 
 from marshmallow import ValidationError
 
@@ -19,7 +17,7 @@ from coaching_service.core.validation import Email
 from coaching_service.integrations.history_files.columns import ask_for_field
 from coaching_service.integrations.history_files.models import Question
 from coaching_service.integrations.history_files.rosters import split_name
-from coaching_service.integrations.history_files.survey import FileClient, Survey, survey
+from coaching_service.integrations.history_files.survey import FileClient, Survey
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.models import StoredAnswers
 from coaching_service.library.imported_names import service as imported_names
@@ -55,11 +53,11 @@ class Decisions:
         return [self.survey.clients[label] for label, decision in self.customers.items() if decision == CREATE]
 
 
-async def decide(ctx: Context, file: IO[bytes], answers: StoredAnswers, *, is_own: bool) -> Decisions:
-    """Read the whole file and decide; `is_own`: a client imports the own history.
+async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool) -> Decisions:
+    """Decide about a file of which the `found` is known; `is_own`: a client imports the own history.
 
-    Raises UnreadableTable, and NotFound for an answer with an unknown identifier."""
-    found = await asyncio.to_thread(survey, file, stored_answers.reading_answers(answers))
+    Raises NotFound for an answer with an unknown identifier.
+    """
     names = await imported_names.resolve_names(ctx, found.exercises, stored_answers.by_name(answers["names"]))
     decided, questions = await _decide_customers(ctx, found, answers, is_own=is_own)
     return Decisions(found, names, decided, [*found.questions, *questions])

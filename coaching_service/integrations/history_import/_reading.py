@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import IO, TypeAlias
+from typing import IO, Generic, TypeAlias, TypeVar
+from zoneinfo import ZoneInfo
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import STEP_SECONDS
 from coaching_service.core.text import normalize
-from coaching_service.integrations.history_files.models import Problem
+from coaching_service.integrations.history_files.models import Problem, ProblemKind, count_kinds
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
 from coaching_service.integrations.history_files.set_files import SetFile
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
@@ -25,6 +27,37 @@ Reason: TypeAlias = tuple[str | None, str, str]  # field, code, message
 ALREADY_THERE: Reason = (None, "ALREADY_THERE", "is of a session that is there already")
 CLIENT_GONE: Reason = ("customer", "CLIENT_GONE", "is of a client who has been deleted meanwhile")
 IN_THE_FUTURE: Reason = ("date", "IN_THE_FUTURE", "is after the client's today")
+_COMMENT_ALONE: Reason = (None, "NOT_A_SET", "is a comment on an exercise without sets")
+_MOST_SECONDS = 2 * STEP_SECONDS  # of a slice, whatever processor time it gets
+Result = TypeVar("Result")
+
+
+class InSlices(Generic[Result]):
+    """The reading of a file on a thread, in slices of processor time, between which others come.
+
+    `rows` yields the number of each row. `result` is there after the last slice.
+    """
+
+    result: Result
+
+    def __init__(self, rows: Generator[int, None, Result]) -> None:
+        self._rows = rows
+
+    async def run(self) -> AsyncIterator[int]:
+        """Yield how many rows have been read, after each slice but the last."""
+        while (row := await asyncio.to_thread(self._read)) is not None:
+            yield row
+
+    def _read(self) -> int | None:
+        end, latest = time.thread_time() + STEP_SECONDS, time.monotonic() + _MOST_SECONDS
+        try:
+            while True:
+                row = next(self._rows)
+                if time.thread_time() > end or time.monotonic() > latest:
+                    return row
+        except StopIteration as stop:
+            self.result = stop.value
+            return None
 
 
 @dataclass
@@ -36,6 +69,7 @@ class FileContent:
         reported: How many rows are left out.
         problems: The first problems of these rows, and of those without some of their sets.
         problem_count: How many problems there are.
+        kinds: All problems by kind.
         open_names: The normalized names of exercises of sets that depend on open questions.
     """
 
@@ -43,6 +77,7 @@ class FileContent:
     reported: int = 0
     problems: list[Problem] = field(default_factory=list)
     problem_count: int = 0
+    kinds: list[ProblemKind] = field(default_factory=list)
     open_names: set[str] = field(default_factory=set)
 
     @property
@@ -58,14 +93,17 @@ class FileContent:
 
     def report_session(self, session: Session, reason: Reason) -> None:
         """Report the rows of a session that is left out."""
-        for row in {each.row: each for each in session.sets}.values():
+        comments = (row for each in session.exercises for row in each.comments)
+        for row in {each.row: each for each in (*session.sets, *comments)}.values():
             self.report(row, *reason)
 
     def add_problem(self, row: SetRow, name: str | None, code: str, message: str) -> None:
         """Report a problem of a row."""
+        new = problem(row, name, code, message)
+        self.kinds = count_kinds(self.kinds, [new])
         self.problem_count += 1
         if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(problem(row, name, code, message))
+            self.problems.append(new)
 
 
 def problem(row: SetRow, name: str | None, code: str, message: str) -> Problem:
@@ -79,31 +117,30 @@ def read_content(
     answers: Answers,
     exercises: Mapping[str, NameAnswer | None],
     customers: Mapping[str, NameAnswer | None],
-) -> FileContent:
-    """Read the sessions; the mappings are what names stand for, without those that are left out.
+    zone_of: Callable[[NameAnswer | None], ZoneInfo],
+) -> Generator[int, None, FileContent]:
+    """Read the sessions; yields the number of each row. `zone_of` has the time zone of what a client stands for.
 
-    A client of the mapping with None is another one than the import is for. The labels of a client that the file has
-    several of become the first.
+    The mappings are what names stand for, without those that are left out. A client of the mapping with None is another
+    one than the import is for. The labels of a client that the file has several of become the first.
     """
     content = FileContent()
     relabel = _relabelling(customers)
     source = SetFile(file, answers)
 
     def accept(rows: Sequence[SetRow]) -> list[SetRow]:
-        sets = [relabel(each) for each in rows]
+        sets = [_as_local(relabel(each), customers, zone_of) for each in rows]
         reasons = [_reason(each, exercises, customers) for each in sets]
         _report_rejected(content, sets, reasons)
         taken = [each for each, reason in zip(sets, reasons, strict=True) if reason is None]
         return [replace(each, exercise=each.exercise_name) if each.is_assistance else each for each in taken]
 
-    def accepted() -> Iterator[SetRow]:
-        for row in source.rows():
-            yield from accept(row.sets)
-            depend = accept([each for each in row.open_sets if each.exercise])
-            content.open_names.update(key_of(each.exercise) for each in depend)
-
-    rows = accepted()
-    sets = itertools.chain(list(itertools.islice(rows, 1)), rows)  # the first one decides the dialect
+    sets: list[SetRow] = []
+    for number, row in enumerate(source.rows(), start=1):
+        sets += accept(row.sets)
+        depend = accept([each for each in row.open_sets if each.exercise])
+        content.open_names.update(key_of(each.exercise) for each in depend)
+        yield number
     dialect = source.dialect
     if dialect is not None and (dialect.sessions_by_day or dialect.is_mixed):
         sessions, repeated = group_sessions(sets, by_day=dialect.sessions_by_day), list[Session]()
@@ -112,8 +149,22 @@ def read_content(
     for session in repeated:
         content.report_session(session, ALREADY_THERE)
     for session in sessions:
+        for alone in session.take_comments_alone():
+            content.report(alone, *_COMMENT_ALONE)
+        if not session.exercises:
+            continue
         content.clients.setdefault(session.customer, []).append(session)
     return content
+
+
+def _as_local(
+    row: SetRow, customers: Mapping[str, NameAnswer | None], zone_of: Callable[[NameAnswer | None], ZoneInfo]
+) -> SetRow:
+    """Return a row with the day and time of the client, if the file has its time with an offset."""
+    if row.instant is None:
+        return row
+    local = row.instant.astimezone(zone_of(customers.get(row.customer)))
+    return replace(row, day=local.date(), clock=f"{local:%H:%M}")
 
 
 def _report_rejected(content: FileContent, sets: Sequence[SetRow], reasons: Sequence[Reason | None]) -> None:
@@ -155,6 +206,8 @@ def _reason(
         return "customer", "OTHER_CLIENT", "is of another client than the import is for"
     if customer == SKIP:
         return "customer", "SKIPPED", "is of a client who is left out"
+    if row.is_comment and key_of(row.exercise_name) not in exercises:
+        return _COMMENT_ALONE
     exercise = exercises.get(key_of(row.exercise_name), SKIP)
     if exercise is None:
         message = f"is not in the library: creating it needs {EXERCISES.CREATE}"
@@ -162,25 +215,3 @@ def _reason(
     if exercise == SKIP:
         return "exercise", "SKIPPED", "has the name of an exercise that is left out"
     return None
-
-
-# --- the content of a file between two steps of its import -----------------------------------------------------------
-
-_LONGEST_SECONDS = 60.0
-# In memory: reading a file again takes longer than a step.
-_contents: dict[ObjectId, tuple[FileContent, asyncio.TimerHandle]] = {}
-
-
-def suspend_content(job_id: ObjectId, content: FileContent) -> None:
-    """Keep the content of a file for the next step of its job, for at most a minute, in place of any other content."""
-    for other in list(_contents):
-        resume_content(other)
-    _contents[job_id] = content, asyncio.get_running_loop().call_later(_LONGEST_SECONDS, resume_content, job_id)
-
-
-def resume_content(job_id: ObjectId) -> FileContent | None:
-    """Return the content of the file of a job, if this process has it, and forget it."""
-    content, timer = _contents.pop(job_id, (None, None))
-    if timer is not None:
-        timer.cancel()
-    return content

@@ -72,7 +72,8 @@ async def import_rows(
     progress = _Once(ctx, _work(answers, dry_run=dry_run))
     importing = HistoryImport(progress, _as_file(rows))
     try:
-        await importing.start()
+        async for _ in importing.prepare():
+            pass
         while await importing.run_batch():
             pass
     except HistoryRefused as error:
@@ -110,7 +111,8 @@ class _Once(Progress):
 
 
 def _work(answers: ImportAnswers, *, dry_run: bool) -> ImportWork:
-    work = new_work({**answers, "format": "sets"}, file_name="Rows of an assistant", content_type=CSV, dry_run=dry_run)
+    known: ImportAnswers = {**answers, "format": "sets", "decimalSign": "."}
+    work = new_work(known, file_name="Rows of an assistant", content_type=CSV, dry_run=dry_run)
     return {**work, "mayImportAll": False, "isOwn": False}
 
 

@@ -10,7 +10,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.history_files.set_rows import Answers
-from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import.models import FileAnswers, ImportAnswers, StoredAnswer, StoredAnswers
 from coaching_service.library.imported_names.models import NameAnswer
 
@@ -57,12 +57,16 @@ def exercise_ids(answers: list[StoredAnswer]) -> dict[str, ObjectId | None]:
     return {each["name"]: each["answer"] if isinstance(each["answer"], ObjectId) else None for each in answers}
 
 
-def reading_answers(answers: StoredAnswers, date_order: DateOrder | None = None) -> Answers:
-    """Return what the reading of the file needs; `date_order` is what the file has decided."""
+def reading_answers(
+    answers: StoredAnswers, date_order: DateOrder | None = None, decimal_sign: DecimalSign | None = None
+) -> Answers:
+    """Return what the reading of the file needs; `date_order` and `decimal_sign` are what the file has decided."""
     return Answers(
         format=None if answers["format"] == "customers" else answers["format"],
         load_unit=answers["loadUnit"],
         distance_unit=answers["distanceUnit"],
+        duration_unit=answers.get("durationUnit"),  # absent in jobs of older versions
         date_order=answers["dateOrder"] or date_order,
+        decimal_sign=answers.get("decimalSign") or decimal_sign,
         columns={each["heading"]: cast("Any", each["field"]) for each in answers["columns"]},
     )

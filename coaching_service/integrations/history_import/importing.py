@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any, cast
+from zoneinfo import ZoneInfo
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError
-from coaching_service.integrations.history_files.models import Problem
+from coaching_service.integrations.history_files.models import Problem, ProblemKind, count_kinds, merge_kinds
 from coaching_service.integrations.history_files.sessions import Session
+from coaching_service.integrations.history_files.survey import Survey, survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
-from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import._documents import (
     KnownSessions,
@@ -31,9 +32,8 @@ from coaching_service.integrations.history_import._reading import (
     CLIENT_GONE,
     IN_THE_FUTURE,
     FileContent,
+    InSlices,
     read_content,
-    resume_content,
-    suspend_content,
 )
 from coaching_service.integrations.history_import.following import add_to_period, follow
 from coaching_service.integrations.history_import.models import (
@@ -56,7 +56,7 @@ from coaching_service.training.workouts.blocks.models import BlockSource
 # What is stored at once: more keeps the requests of others waiting.
 _BATCH_SESSIONS, _BATCH_SETS = 10, 200
 # The fields of a result that change with each batch.
-_COUNTED = ("created", "reported", "imported", "from", "to")
+_COUNTED = ("created", "reported", "imported", "from", "to", "problems")
 
 
 class _StoredMeanwhile(Exception):
@@ -68,66 +68,96 @@ class HistoryImport:
 
     def __init__(self, progress: Progress, file: IO[bytes]) -> None:
         self._progress, self._file = progress, file
-        self._content: FileContent | None = None
-
-    @classmethod
-    async def open(cls, progress: Progress, file: IO[bytes]) -> HistoryImport:
-        """Return the import of a job, with the sessions if it has started. Raises UnreadableTable."""
-        self = cls(progress, file)
-        self._content = resume_content(progress.job_id)
-        if progress.work["isStarted"]:
-            await self._load(progress.work["plan"])
-        return self
+        self._content = FileContent()
 
     @property
     def _ctx(self) -> Context:
         return self._progress.ctx
 
     @property
+    def _is_own(self) -> bool:
+        return self._progress.work.get("isOwn", False)
+
+    @property
     def _is_dry_run(self) -> bool:
         return self._progress.work["isDryRun"]
 
-    async def start(self) -> None:
+    async def prepare(self) -> AsyncIterator[int]:
         """Decide what becomes of the file, and create the exercises and clients that it needs.
 
-        Raises UnreadableTable, and HistoryRefused if the file leaves a question open.
+        An import that has started only reads the sessions again. Yields how many rows have been read, when others may
+        come in between. Raises UnreadableTable, and HistoryRefused if the file leaves a question open.
         """
         work = self._progress.work
-        is_own = work.get("isOwn", False)
+        if work["isStarted"]:
+            plan = work["plan"]
+            names, clients = (
+                {each["name"]: each["answer"] for each in answers} for answers in (plan["exercises"], plan["customers"])
+            )
+            again = await self._reading(plan["dateOrder"], plan.get("decimalSign"), names, clients)
+            async for rows in again.run():
+                yield rows
+            self._content = again.result
+            return
+        surveying = InSlices(survey(self._file, stored_answers.reading_answers(work["answers"])))
+        async for rows in surveying.run():
+            yield rows
+        decisions, assumed = await self._decide(surveying.result)
+        refusal: HistoryRefused | None = None
+        while True:
+            decided = decisions.survey.answers
+            reading = await self._reading(decided.date_order, decided.decimal_sign, decisions.names.decisions, assumed)
+            async for rows in reading.run():
+                yield rows
+            if refusal is not None:
+                break
+            decisions = replace(decisions, names=decisions.names.for_use(reading.result.names))
+            new_names = decisions.names.new_names
+            if not new_names or self._is_own or EXERCISES.CREATE in self._ctx.caller.permissions:
+                break
+            refusal = HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
+            decisions = replace(decisions, names=decisions.names.without_new())
+        self._content = reading.result
+        await self._start(decisions, assumed, refusal)
+
+    async def _decide(self, found: Survey) -> tuple[Decisions, dict[str, NameAnswer | None]]:
+        """Return what is decided about the file, and what its clients stand for if open questions create them."""
+        work = self._progress.work
         try:
-            decisions = await decide(self._ctx, self._file, work["answers"], is_own=is_own)
+            decisions = await decide(self._ctx, found, work["answers"], is_own=self._is_own)
         except (NotFound, Forbidden, InvalidFields) as error:
             message = error.errors[0]["message"] if isinstance(error, InvalidFields) else error.message
             raise HistoryRefused(f"cannot be imported with these answers: {message}", "INVALID_ANSWER") from None
-        found = decisions.survey
         if not found.rows:
             raise UnreadableTable("has no rows")
         if not work.get("mayImportAll", True) and decisions.new_customers:
             raise HistoryRefused("has clients that only the owner may create", "OWNER_ONLY")
-        if is_own and found.format not in (None, *OWN_FORMATS):
+        if self._is_own and found.format not in (None, *OWN_FORMATS):
             raise HistoryRefused(f"is of the format {found.format}, which your coach can import", "NOT_SUPPORTED")
-        assumed = {**decisions.customers, **{each.get("name", ""): CREATE for each in decisions.customer_questions}}
-        content = await self._read(found.answers.date_order, decisions.names.decisions, assumed)
-        decisions = replace(decisions, names=decisions.names.for_use(content.names))
-        refusal: HistoryRefused | None = None
-        new_names = decisions.names.new_names
-        if new_names and not is_own and EXERCISES.CREATE not in self._ctx.caller.permissions:
-            refusal = HistoryRefused(imported_names.describe_missing(new_names), PermissionMissing.default_code)
-            decisions = replace(decisions, names=decisions.names.without_new())
-            content = await self._read(found.answers.date_order, decisions.names.decisions, assumed)
-        self._content = content
+        asked = {each.get("name", ""): CREATE for each in decisions.customer_questions}
+        return decisions, {**decisions.customers, **asked}
+
+    async def _start(
+        self,
+        decisions: Decisions,
+        customers: Mapping[str, NameAnswer | None],
+        refusal: HistoryRefused | None,
+    ) -> None:
+        found, content = decisions.survey, self._content
         result = _first_result(decisions, is_dry_run=self._is_dry_run)
         result["reported"] += content.reported
+        result["problems"] = merge_kinds(found.kinds, content.kinds)
         errors = _errors(found.problems, content.problems)
         if refusal is not None and self._is_dry_run:
-            errors.insert(0, _of_file(work["fileName"], refusal))
+            errors.insert(0, _of_file(self._progress.work["fileName"], refusal))
         if refusal is None and decisions.questions:
             codes = sorted({each["code"] for each in decisions.questions})
             refusal = HistoryRefused(f"leaves questions open: {', '.join(codes)}. Answer them", "QUESTIONS_OPEN")
         plan: HistoryPlan = {
             "exercises": stored_answers.list_answers(decisions.names.decisions),
-            "customers": stored_answers.list_answers(assumed),
+            "customers": stored_answers.list_answers(customers),
             "dateOrder": found.answers.date_order,
+            "decimalSign": found.answers.decimal_sign,
             "current": None,
             "result": result,
             "problems": found.problem_count + content.problem_count,
@@ -138,31 +168,39 @@ class HistoryImport:
             raise refusal
         await self._store_plan(plan, errors, None if self._is_dry_run else decisions)
 
-    async def _read(
+    async def _reading(
         self,
         order: DateOrder | None,
+        sign: DecimalSign | None,
         exercises: Mapping[str, NameAnswer | None],
-        customers: Mapping[str, NameAnswer | None],
-    ) -> FileContent:
-        """Return what the file has; the mappings are what its names stand for."""
-        answers = stored_answers.reading_answers(self._progress.work["answers"], order)
-        return await asyncio.to_thread(read_content, self._file, answers, exercises, customers)
+        clients: Mapping[str, NameAnswer | None],
+    ) -> InSlices[FileContent]:
+        """Return the reading of what the file has; the mappings are what its names stand for."""
+        answers = stored_answers.reading_answers(self._progress.work["answers"], order, sign)
+        known = [each for each in clients.values() if isinstance(each, ObjectId)]
+        zones = await customers.find_timezones(self._ctx, known)
+        default = self._ctx.caller.company.timezone
+
+        def zone_of(client: NameAnswer | None) -> ZoneInfo:
+            return ZoneInfo((zones.get(client) if isinstance(client, ObjectId) else None) or default)
+
+        return InSlices(read_content(self._file, answers, exercises, clients, zone_of))
 
     async def _store_plan(self, plan: HistoryPlan, errors: Sequence[JobError], decisions: Decisions | None) -> None:
         work: ImportWork = {**self._progress.work, "isStarted": True, "plan": plan}
-
-        remembers = not work.get("isOwn", False)
 
         async def write(tx: Context) -> None:
             if decisions is None:
                 return
             helped = decisions.survey.assisted
-            made = await imported_names.create_missing(tx, decisions.names, assistance=helped, remember=remembers)
+            made = await imported_names.create_missing(
+                tx, decisions.names, assistance=helped, remember=not self._is_own
+            )
             plan["exercises"] = stored_answers.list_answers(made)
             created = await create_clients(tx, decisions.new_customers)
             plan["customers"] = stored_answers.list_answers({**decisions.customers, **created})
 
-        fields = {"status": "running", "total": plan["result"]["rows"], "work": work}
+        fields = {"status": "running", "done": 0, "total": plan["result"]["rows"], "work": work}
         await self._progress.save(work, fields, write, errors=errors)
 
     async def run_batch(self) -> bool:
@@ -171,7 +209,7 @@ class HistoryImport:
         Raises HistoryRefused if the caller may no longer change the client.
         """
         plan = self._progress.work["plan"]
-        content = await self._load(plan)
+        content = self._content
         entry, record = self._progress.work["entry"], self._progress.work["record"]
         if entry == len(content.clients):
             return False
@@ -194,27 +232,10 @@ class HistoryImport:
         content = FileContent()
         for session in sessions:
             content.report_session(session, CLIENT_GONE)
-        work, fields = self._advanced(plan, [], (content.reported, content.problem_count), position, None)
+        counts = (content.reported, content.problem_count)
+        work, fields = self._advanced(plan, [], counts, content.kinds, position, None)
         rows = sum(each.rows for each in sessions)
         await self._progress.save(work, fields, _write_nothing, done=rows, errors=_errors(content.problems))
-
-    def suspend(self) -> None:
-        """Keep the sessions for the next step, if the same process runs it."""
-        if self._content is not None:
-            suspend_content(self._progress.job_id, self._content)
-
-    @staticmethod
-    def forget(job_id: ObjectId) -> None:
-        """Forget the sessions that were kept for the next step of a job that has ended."""
-        resume_content(job_id)
-
-    async def _load(self, plan: HistoryPlan) -> FileContent:
-        if self._content is None:
-            names, clients = (
-                {each["name"]: each["answer"] for each in answers} for answers in (plan["exercises"], plan["customers"])
-            )
-            self._content = await self._read(plan["dateOrder"], names, clients)
-        return self._content
 
     async def _store(
         self, plan: HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
@@ -234,14 +255,15 @@ class HistoryImport:
                 content.report_session(session, ALREADY_THERE)
             else:
                 new.append(session)
-        left_out = _errors(loads_left_out(new, target), notes_cut(new))
-        errors = [*_errors(content.problems), *left_out]
+        left_out = [*loads_left_out(new, target), *notes_cut(new)]
+        errors = _errors(content.problems, left_out)
         documents = [] if self._is_dry_run else [each for session in new for each in done_sessions(session, target)]
         form = plan["result"]["format"] or "sets"
         period = _extend(plan["current"], customer_id, new, form)
         is_last = position[1] == 0
         counts = (content.reported, content.reported + len(left_out))
-        work, fields = self._advanced(plan, new, counts, position, None if is_last else period)
+        kinds = count_kinds(content.kinds, left_out)
+        work, fields = self._advanced(plan, new, counts, kinds, position, None if is_last else period)
 
         async def write(tx: Context) -> None:
             if self._is_dry_run or customer_id is None:
@@ -263,6 +285,7 @@ class HistoryImport:
         plan: HistoryPlan,
         new: Sequence[Session],
         counts: tuple[int, int],
+        kinds: Sequence[ProblemKind],
         position: tuple[int, int],
         current: ImportedPeriod | None,
     ) -> tuple[ImportWork, dict[str, Any]]:
@@ -277,6 +300,7 @@ class HistoryImport:
         created["sets"] += count_sets(new)
         days = [str(session.day) for session in new]
         result["created"] = created
+        result["problems"] = merge_kinds(result["problems"], kinds)
         result["reported"] += reported
         result["imported"] += sum(each.rows for each in new)
         result["from"] = min([*days, *([result["from"]] if result["from"] else [])], default=None)

@@ -13,16 +13,17 @@ from coaching_service.core.fields import Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import FormObject
 from coaching_service.core.validation import Choice, Date
-from coaching_service.integrations.history_files.models import Format, Question
+from coaching_service.integrations.history_files.models import Format, ProblemKind, Question
 from coaching_service.integrations.history_files.rosters import Column
-from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.library.imported_names.models import NameAnswer, NameInFile
 from coaching_service.people.account.models import LoadUnit
 
 # The formats in which clients import their own history.
-OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "sets")
+OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "liftosaur", "jefit", "sets")
 ImportFormat: TypeAlias = Format | Literal["customers"]
 DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd"]
+DurationUnit: TypeAlias = Literal["s", "min", "h"]
 
 
 class FileAnswers(TypedDict):
@@ -42,9 +43,14 @@ class FileAnswers(TypedDict):
     ]
     loadUnit: Annotated[LoadUnit | None, Description("The unit of loads that the file has without one.")]
     distanceUnit: Annotated[DistanceUnit | None, Description("The unit of distances that the file has without one.")]
+    durationUnit: Annotated[DurationUnit | None, Description("The unit of durations that the file has without one.")]
     dateOrder: Annotated[
         DateOrder | None,
         Description("The order of dates such as 03/04/2026. Default: what all dates of the file fit."),
+    ]
+    decimalSign: Annotated[
+        DecimalSign | None,
+        Description("The sign before decimals: whether 1.500 is 1500 or 1.5. Default: as other numbers of the file."),
     ]
 
 
@@ -82,7 +88,9 @@ NO_ANSWERS: ImportAnswers = {
     "customerId": None,
     "loadUnit": None,
     "distanceUnit": None,
+    "durationUnit": None,
     "dateOrder": None,
+    "decimalSign": None,
     "names": {},
     "customers": {},
     "columns": {},
@@ -137,6 +145,14 @@ class FileResult(TypedDict):
     ]
     created: Annotated[CreatedCounts, fields.Nested(output_of(CreatedCounts, name="HistoryCounts")), Optional]
     questions: Annotated[list[Question], Optional, Description("Of history: what the file and the request leave open.")]
+    problems: Annotated[
+        list[ProblemKind],
+        Optional,
+        Description(
+            "Of a table: the problems by kind, also those that are only counted: rests, repeated columns and columns "
+            "that are not read, which are the last."
+        ),
+    ]
     names: Annotated[
         list[NameInFile], Optional, Description("Of history: the names of exercises, the most frequent first.")
     ]
@@ -173,6 +189,7 @@ class HistoryPlan(TypedDict):
     exercises: list[StoredAnswer]
     customers: list[StoredAnswer]
     dateOrder: DateOrder | None
+    decimalSign: NotRequired[DecimalSign | None]
     current: ImportedPeriod | None
     result: HistoryResult
     problems: NotRequired[int]

@@ -53,6 +53,19 @@ class Progress:
         """The entry and the record to continue with."""
         return self.work["entry"], self.work["record"]
 
+    def renew(self, ctx: Context, job: JobWork) -> bool:
+        """Continue in another step; returns False if the job is not where this process has left it."""
+        work = cast("ImportWork", job["work"])
+        if (work["entry"], work["record"], work["isStarted"]) != (*self.position, self.work["isStarted"]):
+            return False
+        self.ctx, self._job = ctx, job
+        return True
+
+    async def show(self, done: int) -> None:
+        """Store how many rows of the file have been read. Raises Superseded if the job has ended."""
+        fields = {"status": "running", "done": done, "total": max(done, self._job["total"])}
+        await background_jobs.update(self.ctx, self._job, fields)
+
     async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
         """Store that the file has been checked and has `total` records, with what `write` stores."""
         work: ImportWork = {**self.work, "isStarted": True}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
+from coaching_service.integrations.history_files.models import LAST_CODES
 from coaching_service.integrations.history_import.models import HistoryResult, ImportFormat
+
+if TYPE_CHECKING:
+    from coaching_service.integrations.background_jobs.models import JobError
 
 
 def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) -> HistoryResult:
@@ -20,6 +24,7 @@ def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) 
         "from": None,
         "to": None,
         "questions": [],
+        "problems": [],
         "names": [],
     }
 
@@ -27,6 +32,24 @@ def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) 
 def table_result(result: Mapping[str, object] | None) -> HistoryResult | None:
     """Return the result of a job if it is of a table: training history, or clients; else None."""
     return cast("HistoryResult", result) if result is not None and "rows" in result else None
+
+
+def list_problems(errors: Sequence[JobError], result: HistoryResult | None) -> list[JobError]:
+    """Return the problems of a job, and a line for each kind that is only counted."""
+    kinds = () if result is None else result.get("problems", ())
+    listed = {(each.get("code"), each["field"]) for each in errors}
+    counted: list[JobError] = [
+        {
+            "entry": f"line {kind['lines'][0]}",
+            "line": kind["lines"][0],
+            "field": kind["column"],
+            "code": kind["code"],
+            "message": f"{kind['count']:,} in this file",
+        }
+        for kind in kinds
+        if kind["code"] in LAST_CODES and (kind["code"], kind["column"]) not in listed
+    ]
+    return [*errors, *counted]
 
 
 def count_left(result: HistoryResult) -> int:

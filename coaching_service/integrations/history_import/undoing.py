@@ -43,7 +43,7 @@ from coaching_service.training.workouts.blocks.models import ImportedSession
 UNDO = "undo_import"
 _BATCH = 200
 _MAX_KEPT = 1_000
-_STEP_SECONDS = 15.0
+_STEP_SECONDS = queue.STEP_SECONDS
 _UPDATED = ("UPDATED", "was here before the import, and stays as the import has changed it")
 _CHANGED = ("CHANGED", "has been changed since the import")
 _USED = ("IN_USE", "is used by what was created since the import")
@@ -101,7 +101,7 @@ def has_stored(result: HistoryResult | None) -> bool:
 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
-    """Continue an undo for about 15 seconds."""
+    """Continue an undo for a moment."""
     if (step := await background_jobs.get_step(services, job, UNDO_OPERATION, is_batch=True)) is None:
         return None
     ctx, stored = step

@@ -40,7 +40,7 @@ from coaching_service.training.workouts.blocks import load_conversion as workout
 
 CONVERT = "convert_load_unit"
 _OPERATION = "convertLoadUnit"
-_STEP_SECONDS = 15.0
+_STEP_SECONDS = queue.STEP_SECONDS
 _AT_ONCE = 50
 _FIRST_STEP = timedelta(seconds=1)  # by then no process uses the company as it was before
 _WAIT = timedelta(seconds=5)
@@ -74,7 +74,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
-    """Continue a conversion for about 15 seconds."""
+    """Continue a conversion for a moment."""
     if (step := await background_jobs.get_step(services, job, _OPERATION)) is None:
         return None
     ctx, stored = step

@@ -24,7 +24,7 @@ from coaching_service.people.bulk_jobs.models import UNFINISHED, BulkJobKind, Bu
 from coaching_service.people.team import service as team
 
 MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response
-_STEP_SECONDS = 15.0
+_STEP_SECONDS = queue.STEP_SECONDS
 _WAIT = timedelta(seconds=5)
 _ID_BYTES = 12
 
@@ -175,7 +175,7 @@ async def cancel(ctx: Context, job_id: ObjectId) -> StoredBulkJob:
 
 
 def step_of(work: Work, at_once: int, slow: Mapping[str, int] | None = None) -> Step:
-    """Return the step of a job that processes at most `at_once` identifiers at a time, for about 15 seconds.
+    """Return the step of a job that processes at most `at_once` identifiers at a time, for a moment.
 
     `slow` has the operations that process fewer, and how many.
     """

@@ -142,6 +142,12 @@ async def find_references(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectI
     return {customer["_id"]: {"_id": customer["_id"], "name": full_name(customer)} for customer in found}
 
 
+async def find_timezones(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
+    """Return the time zone of each of the company's clients among `ids`; None: the company's."""
+    found = await store.customers.find(ctx, _among(ids), fields=("timezone",), hint=store.BY_ID)
+    return {customer["_id"]: customer["timezone"] for customer in found}
+
+
 def _among(ids: Sequence[ObjectId]) -> Filter:
     return {"_id": {"$in": list(ids)}}
 

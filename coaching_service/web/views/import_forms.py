@@ -20,17 +20,18 @@ from coaching_service.core.media import CSV
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
-from coaching_service.integrations.history_files.models import Question
-from coaching_service.integrations.history_files.values import DateOrder
+from coaching_service.integrations.history_files.models import ProblemKind, Question
+from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import.answers import by_name
 from coaching_service.integrations.history_import.models import (
     DistanceUnit,
+    DurationUnit,
     HistoryResult,
     ImportAnswers,
     KeptDocument,
     UndoResult,
 )
-from coaching_service.integrations.history_import.results import table_result
+from coaching_service.integrations.history_import.results import list_problems, table_result
 from coaching_service.library.exercises.listing import suggest_exercises
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers
@@ -39,14 +40,37 @@ from coaching_service.web.formatting import SOURCES
 from coaching_service.web.page_queries import KeywordQuery
 
 MOST_NAMES = 300
-_SHOWN_REASONS, _SHOWN_PROBLEMS, _SHOWN_ENTRIES = 3, 50, 3
+_SHOWN_REASONS, _SHOWN_PROBLEMS, _SHOWN_ENTRIES, _SHOWN_LINES = 3, 50, 3, 5
+_KINDS = {
+    "VALUE_LEFT_OUT": "Values that could not be read: the rows are imported without them",
+    "ALREADY_THERE": "Workouts that are there already",
+    "IN_THE_FUTURE": "Days after today",
+    "INVALID_DATE": "No such day",
+    "REQUIRED": "Empty cells without which a row cannot be imported",
+    "SKIPPED": "Left out by your answers",
+    "OTHER_CLIENT": "Rows of other clients",
+    "NOT_A_SET": "Rests, and rows without a set",
+    "UNKNOWN_COLUMN": "A column that is not read",
+    "REPEATED_COLUMN": "A column that has what another one has",
+    "UNKNOWN_SHEET": "A sheet without a table of sets",
+    "DATE_ORDER": "Dates whose order is not known yet",
+    "DISTANCE_UNIT": "Distances without a unit",
+    "DURATION_UNIT": "Durations without a unit",
+    "PERMISSION_MISSING": "Exercises that are not in the library",
+}
 _FORMATS = {
     **{source: f"An export of {name}" for source, name in SOURCES.items()},
     "workouts": "Workouts of this service",
     "sets": "A table of sets",
     "customers": "A list of clients",
 }
-_FIELDS = {"LOAD_UNIT": "loadUnit", "DISTANCE_UNIT": "distanceUnit", "DATE_ORDER": "dateOrder"}
+_FIELDS = {
+    "LOAD_UNIT": "loadUnit",
+    "DISTANCE_UNIT": "distanceUnit",
+    "DURATION_UNIT": "durationUnit",
+    "DATE_ORDER": "dateOrder",
+    "DECIMAL_SIGN": "decimalSign",
+}
 _NAMED = {"CUSTOMER": "customers", "COLUMN": "columns"}
 _REMOVED = {"customers": "clients removed", "sessions": "workouts removed", "exercises": "exercises removed"}
 _OPTIONS = {
@@ -56,6 +80,11 @@ _OPTIONS = {
     "mi": "Miles",
     "m": "Meters",
     "yd": "Yards",
+    "s": "Seconds",
+    "min": "Minutes",
+    "h": "Hours",
+    ".": "A point: 1.5 is one and a half",
+    ",": "A comma: 1,5 is one and a half",
     "dmy": "Day first: 03/04 is 3 April",
     "mdy": "Month first: 03/04 is March 4",
     "ymd": "Year first",
@@ -124,6 +153,7 @@ def describe(job: JobWork) -> dict[str, Any]:
         "nameCount": len(names),
         "knownCount": sum(each["match"] is not None for each in names),
         "reasons": [_sentence(each) for each in job["errors"][:_SHOWN_REASONS]],
+        "kinds": [] if result is None else [_show_kind(each) for each in result.get("problems", ())],
         "problems": _group(job["errors"]),
         "canRun": is_dry_run and job["status"] == "done" and work["fileId"] is not None,
         "canUndo": not is_dry_run and has_ended and result is not None and result["created"]["sessions"] > 0,
@@ -142,6 +172,7 @@ def _describe_undo(job: JobWork) -> dict[str, Any]:
         "isEmpty": not removed,
         "questions": [],
         "names": [],
+        "kinds": [],
         "problems": _group_remaining([] if result is None else result["failed"]),
         "canRun": False,
         "canUndo": False,
@@ -170,6 +201,16 @@ def _group(errors: Sequence[JobError]) -> list[ShownProblem]:
     return sorted(problems, key=lambda each: -each["count"])[:_SHOWN_PROBLEMS]
 
 
+def _show_kind(kind: ProblemKind) -> ShownProblem:
+    lines = ", ".join(map(str, kind["lines"][:_SHOWN_LINES]))
+    return {
+        "count": kind["count"],
+        "field": kind["column"] or "",
+        "message": _KINDS.get(kind["code"], kind["code"]),
+        "where": f"{lines}, …" if kind["count"] > _SHOWN_LINES else lines,
+    }
+
+
 def is_history(work: ImportWork) -> bool:
     """Return whether an import is of training history, not of clients or of a company."""
     return "plan" in work and work["plan"]["result"]["format"] != "customers"
@@ -195,7 +236,8 @@ def client_of(job: JobWork) -> ObjectId | None:
 
 def report(job: JobWork) -> Download:
     """Return the problems of an import as CSV."""
-    rows = [(each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in job["errors"]]
+    errors = list_problems(job["errors"], table_result(job["result"]))
+    rows = [(each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in errors]
     content = codecs.BOM_UTF8 + write_rows([("line", "entry", "field", "code", "message"), *rows])
 
     async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
@@ -282,7 +324,9 @@ class AnswersForm(TypedDict):
     customerId: Annotated[ObjectId | None, Default(None)]
     loadUnit: Annotated[LoadUnit | None, Default(None)]
     distanceUnit: Annotated[DistanceUnit | None, Default(None)]
+    durationUnit: Annotated[DurationUnit | None, Default(None)]
     dateOrder: Annotated[DateOrder | None, Default(None)]
+    decimalSign: Annotated[DecimalSign | None, Default(None)]
     names: NameRows
     customers: NameRows
     columns: Annotated[list[ColumnRow], Default(list)]
@@ -301,7 +345,9 @@ def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
         "customerId": known["customerId"] or form["customerId"],
         "loadUnit": form["loadUnit"] or known["loadUnit"],
         "distanceUnit": form["distanceUnit"] or known["distanceUnit"],
+        "durationUnit": form["durationUnit"] or known.get("durationUnit"),
         "dateOrder": form["dateOrder"] or known["dateOrder"],
+        "decimalSign": form["decimalSign"] or known.get("decimalSign"),
         "names": {**by_name(known["names"]), **read_answers(changed)},
         "customers": {**by_name(known["customers"]), **read_answers(_by_name(form["customers"]), "customers")},
         "columns": {**{each["heading"]: each["field"] for each in known["columns"]}, **_columns_of(form["columns"])},
