@@ -45,6 +45,20 @@ def recording(runs: Runs, *outcomes: RunAgain | Exception | None) -> Steps:
     return {f"test {ObjectId()}": step}
 
 
+def of_company(company_id: ObjectId | None, kind: str, arguments: Document) -> Document:
+    """A stored job that is due."""
+    times = {"runAfter": now(), "createdAt": now()}
+    return {
+        "companyId": company_id,
+        "about": None,
+        "kind": kind,
+        "arguments": arguments,
+        **times,
+        "attempts": 0,
+        "lease": None,
+    }
+
+
 def kind_of(steps: Steps) -> str:
     """The only kind of job among the steps."""
     (kind,) = steps
@@ -163,6 +177,39 @@ async def test_worker_that_lost_its_lease_changes_nothing(services: Services) ->
     [job] = await queued(services, steps)
     assert job["arguments"] == {"taken over": True}
     assert await run_due(services, steps, at=now() + timedelta(minutes=61)) == 1
+
+
+async def test_companies_take_turns_at_each_kind(services: Services) -> None:
+    runs: Runs = []
+    steps = recording(runs)
+    first, second = ObjectId(), ObjectId()
+    for number in range(5):
+        await services.db["jobs"].insert_one(of_company(first, kind_of(steps), {"first": number}))
+    await services.db["jobs"].insert_one(of_company(second, kind_of(steps), {"second": 0}))
+    await services.db["jobs"].insert_one(of_company(None, kind_of(steps), {"none": 0}))
+    assert await run_due(services, steps) == 7
+    assert sorted(next(iter(each)) for each in runs[:3]) == ["first", "none", "second"]
+    assert [each["first"] for each in runs if "first" in each] == [0, 1, 2, 3, 4]
+
+
+async def test_a_job_that_a_process_holds_is_left_to_it_for_a_lease(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs: Runs = []
+    steps = recording(runs, RunAgain(is_held=True), RunAgain(is_held=True))
+    await services.db["jobs"].insert_one(of_company(ObjectId(), kind_of(steps), {}))
+    assert await run_due(services, steps, limit=1) == 1
+    with monkeypatch.context() as another_process:
+        another_process.setattr(worker, "_PROCESS", "another")
+        assert await run_due(services, steps) == 0
+    assert await run_due(services, steps, limit=1) == 1, "its own process goes on at once"
+    with monkeypatch.context() as another_process:
+        another_process.setattr(worker, "_PROCESS", "another")
+        await services.db["jobs"].update_many(
+            {"kind": kind_of(steps)}, [{"$set": {"runAfter": {"$subtract": ["$runAfter", 61_000]}}}]
+        )
+        assert await run_due(services, steps) == 1, "the process that had it is gone"
+    assert await queued(services, steps) == []
 
 
 async def test_job_is_queued_only_if_its_transaction_commits(services: Services) -> None:

@@ -27,7 +27,7 @@ from coaching_service.core.errors import Conflict, NotFound, StorageQuotaExceede
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import inspection, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.media import ZIP
+from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.access import access_to_import
@@ -38,7 +38,7 @@ from coaching_service.integrations.company_import._archive_reader import Invalid
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
-from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, read_tables
+from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
 from coaching_service.integrations.history_import.answers import new_work, reading_answers
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
@@ -80,6 +80,7 @@ class _Open:
     current: _Import | None = None
     preparing: AsyncIterator[int] | None = None
     is_large: bool = False
+    rows: int = 0
     timer: asyncio.TimerHandle | None = None
 
     def keep(self) -> None:
@@ -236,7 +237,7 @@ async def _continue(opened: _Open) -> RunAgain | None:
         is_new = not progress.work["isStarted"]
         async for done in opened.preparing:
             if is_new and done:
-                await progress.show(done)
+                await progress.show(done, opened.rows)
             return RunAgain(is_held=True)
         opened.preparing = None
         if is_new:
@@ -305,6 +306,8 @@ async def _open_file(opened: _Open) -> bool:
     async for chunk in files.read(ctx.services, stored, 0, stored["length"]):
         await asyncio.to_thread(write_all, opened.file, chunk)
     opened.file.seek(0)
+    if progress.work["contentType"] == CSV:
+        opened.rows = await asyncio.to_thread(estimate_rows, opened.file)
     opened.current = await _open_import(progress, opened.file)
     opened.preparing = opened.current.prepare()
     return True

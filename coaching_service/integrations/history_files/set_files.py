@@ -151,10 +151,9 @@ class SetFile:
 
 
 def has_amounts(headings: Sequence[str]) -> bool:
-    """Return whether headings are of sets, repetitions or loads, which no table of clients has: a weight is of a body."""
-    return any(
-        SETS.field_of(each) in ("sets", "reps", "load") for each in headings if read_heading(each).words != "weight"
-    )
+    """Return whether headings are of sets, repetitions or loads, as none of clients is: a weight is of a body."""
+    own = [each for each in headings if read_heading(each).words != "weight"]
+    return any(SETS.field_of(each) in ("sets", "reps", "load") for each in own)
 
 
 def _unit_of(table: Table) -> Unit | None:

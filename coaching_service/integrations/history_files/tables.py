@@ -109,6 +109,16 @@ def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Tabl
             yield table
 
 
+def estimate_rows(file: IO[bytes]) -> int:
+    """Return about how many rows a CSV file has: its lines."""
+    file.seek(0)
+    count = 0
+    while chunk := file.read(1 << 20):
+        count += chunk.count(b"\n")
+    file.seek(0)
+    return count
+
+
 def _with_headings(
     name: str, rows: Iterator[Row], count_headings: CountHeadings, numbers: Iterator[int]
 ) -> Table | None:

@@ -61,9 +61,9 @@ class Progress:
         self.ctx, self._job = ctx, job
         return True
 
-    async def show(self, done: int) -> None:
-        """Store how many rows of the file have been read. Raises Superseded if the job has ended."""
-        fields = {"status": "running", "done": done, "total": max(done, self._job["total"])}
+    async def show(self, done: int, total: int) -> None:
+        """Store how many rows of the file have been read, of about `total`. Raises Superseded if the job has ended."""
+        fields = {"status": "running", "done": done, "total": max(done, total)}
         await background_jobs.update(self.ctx, self._job, fields)
 
     async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
