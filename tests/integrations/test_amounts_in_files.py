@@ -208,7 +208,7 @@ async def test_days_that_are_still_to_come_are_reported(coach: CoachClient) -> N
     days = [str(today), str(today + timedelta(days=1)), "2099-03-04"]
     content = (SETS + "".join(f"{day},Squat,5,,100\n" for day in days)).encode()
     job = await import_file(coach, content, name="sets.csv", customerId=ana["_id"])
-    assert pick(job["errors"], "line", "field", "code") == [(3, "date", "IN_THE_FUTURE"), (4, "date", "IN_THE_FUTURE")]
+    assert pick(job["errors"], "line", "field", "code") == [(4, "date", "INVALID_DATE"), (3, "date", "IN_THE_FUTURE")]
     result = job["result"]
     assert (result["rows"], result["imported"], result["reported"]) == (3, 1, 2)
     assert (result["created"]["sessions"], result["to"]) == (1, str(today))

@@ -210,7 +210,7 @@ async def test_two_columns_of_a_field_are_reported(coach: CoachClient) -> None:
     assert job["result"]["imported"] == 2
     assert job["errors"] == []
     assert pick(job["result"]["problems"], "lines", "column", "code") == [
-        ([2, 3], "Weight (kg)", "REPEATED_COLUMN"),
+        ([2], "Weight (kg)", "REPEATED_COLUMN"),
         ([3], "Reps", "REPEATED_COLUMN"),
     ]
     same = await send(coach, sheet, name="sets.csv", columns='{"Date": "reps", "Exercise": "reps"}')

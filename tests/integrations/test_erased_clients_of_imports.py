@@ -93,7 +93,7 @@ async def test_rows_of_an_erased_client_are_reported(
     monkeypatch.setattr(importing, "_BATCH_SESSIONS", 1)
     if moment == "between steps":
         monkeypatch.setattr(company_import, "_STEP_SECONDS", -1)
-        monkeypatch.setattr(HistoryImport, "suspend", lambda _: None)  # the next step is of another process
+        monkeypatch.setattr(company_import, "_KEPT_SECONDS", 0)  # the next step is of another process
     job = await ended_job(coach, (await send(coach, ROWS, name="sets.csv")).ok(202)["_id"], partial(run, coach))
 
     gone = [4] if moment == "after a batch" else [3, 4]

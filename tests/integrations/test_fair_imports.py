@@ -1,4 +1,4 @@
-"""A large import beside those of other companies: they take turns, it can be cancelled, and it says how far it is."""
+"""A large import and those of other companies: they take turns, it can be cancelled, and it says how far it is."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ async def test_a_coach_imports_the_history_of_a_client(coach: CoachClient, colle
 
     page = await upload(visitor, coach, f"/app/import?customerId={mara['_id']}", STRONG)
     page.says("An export of Strong", "Nothing has been imported yet", "Leg Press", "New exercise: Sled of Doom")
-    page.says("In which unit are the loads", "Kilograms", "Pounds", "is a rest, not a set", "Report as CSV")
+    page.says("In which unit are the loads", "Kilograms", "Pounds", "Rests, and rows without a set", "Report as CSV")
     assert (await coach.calendar(mara, "2026-02-01", "2026-02-28")) == []
 
     page = await ended_page(visitor, coach, await visitor.submit(page, f"{page.path}/run", loadUnit="kg"))

@@ -33,17 +33,18 @@ class Session:
     clock: str | None
     title: str
     exercises: list[Exercise] = field(default_factory=list)
+    shared_note: str = ""
 
     @property
     def sets(self) -> Iterator[SetRow]:
         """The sets of all exercises."""
         return (each for exercise in self.exercises for each in exercise.sets)
 
-    @property
-    def shared_note(self) -> str:
-        """The note that all sets of all its exercises have; empty without one."""
+    def share_note(self) -> None:
+        """Make the note that all sets of all its exercises have, if there is one, the one of the workout."""
         notes = {each.notes for each in self.sets}
-        return notes.pop() if len(self.exercises) > 1 and len(notes) == 1 else ""
+        if len(self.exercises) > 1 and len(notes) == 1:
+            [self.shared_note] = notes
 
     @property
     def notes(self) -> str:

@@ -60,6 +60,7 @@ class SetFile:
         name_heading: The heading of a column whose names may be of clients or of workouts.
         left_out: A problem for each sheet that has no table of sets, if another one has.
         unread: The columns whose cells are not read, with their number.
+        has_workout_notes: Whether a column has the notes on workouts.
     """
 
     file: IO[bytes]
@@ -70,6 +71,7 @@ class SetFile:
     name_heading: str | None = None
     left_out: list[Problem] = field(default_factory=list)
     unread: list[ProblemKind] = field(default_factory=list)
+    has_workout_notes: bool = False
     _rows: int = 0
     _sets: int = 0
 
@@ -99,6 +101,7 @@ class SetFile:
         raise UnreadableTable("has no rows")
 
     def _rows_of(self, layout: _Layout) -> Iterator[FileRow]:
+        self.has_workout_notes |= "workoutNotes" in map(layout.dialect.field_of, layout.headings)
         lacking = () if layout.missing is None else layout.missing.fields
         order = self.answers.date_order or date_order_of(layout.dialect, layout.headings)
         answers = replace(self.answers, date_order=order)

@@ -54,7 +54,7 @@ class Decisions:
 
 
 async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool) -> Decisions:
-    """Decide about a file of which the `found` is known; `is_own`: a client imports the own history.
+    """Decide about a file with what was found in it; `is_own`: a client imports the own history.
 
     Raises NotFound for an answer with an unknown identifier.
     """

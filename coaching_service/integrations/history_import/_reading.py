@@ -153,6 +153,8 @@ def read_content(
             content.report(alone, *_COMMENT_ALONE)
         if not session.exercises:
             continue
+        if not source.has_workout_notes:
+            session.share_note()
         content.clients.setdefault(session.customer, []).append(session)
     return content
 
