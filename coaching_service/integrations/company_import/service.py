@@ -236,7 +236,9 @@ async def _continue(opened: _Open) -> RunAgain | None:
     if opened.preparing is not None:
         is_new = not progress.work["isStarted"]
         async for done in opened.preparing:
-            if is_new and done:
+            if not done:
+                continue
+            if is_new:
                 await progress.show(done, opened.rows)
             return RunAgain(is_held=True)
         opened.preparing = None

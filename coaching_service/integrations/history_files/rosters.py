@@ -155,7 +155,7 @@ def column_of(heading: Cell, columns: Mapping[str, Column | Literal[""]] | None 
 
 
 def _columns_of(headings: Sequence[str], columns: Mapping[str, Column | Literal[""]] | None) -> list[Column | None]:
-    """Return what columns have; a name beside its parts is the full name."""
+    """Return what columns have; a name next to its parts is the full name."""
     known = [column_of(heading, columns) for heading in headings]
     if known.count("name") < 2:
         return known

@@ -52,7 +52,7 @@ class Session:
         return "\n".join(dict.fromkeys(filter(None, (*(each.workout_notes for each in self.sets), self.shared_note))))
 
     def notes_of(self, exercise: Exercise) -> str:
-        """The notes on an exercise and its sets, each once, in lines."""
+        """Return the notes on an exercise and its sets, each once, in lines."""
         rows = (*exercise.comments, *exercise.sets)
         shared = "" if exercise.comments else self.shared_note
         return "\n".join(dict.fromkeys(each.notes for each in rows if each.notes and each.notes != shared))

@@ -154,8 +154,8 @@ class _Reading:
             message = "In which unit are the loads of this file?"
             yield {"code": "LOAD_UNIT", "message": message, "options": ["kg", "lb"]}
         if self.duration is not None:
-            whose = "the workouts" if self.duration["field"] == "duration" else "the sets"
-            message = f"In which unit are the durations of {whose} in this file?"
+            of = "the workouts" if self.duration["field"] == "duration" else "the sets"
+            message = f"In which unit are the durations of {of} in this file?"
             yield {"code": "DURATION_UNIT", "message": message, "options": ["s", "min", "h"]}
         if self.depends_on_sign and self.decimal_sign is None:
             message = f"Which sign is before decimals in this file, such as in {self.example_number[:50]}?"

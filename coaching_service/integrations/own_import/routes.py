@@ -33,7 +33,8 @@ routes = Routes(
 async def import_own_history(ctx: Context, body: OwnImportOptions, file: StoredFile | None) -> models.StoredCompanyJob:
     """Import my training history.
 
-    A table (CSV or XLSX) of Hevy, Strong, FitNotes, StrongLifts, Gravl, Fitbod, Liftosaur or JEFIT, or any with a date, an exercise and amounts.
+    A table (CSV or XLSX) of Hevy, Strong, FitNotes, StrongLifts, Gravl, Fitbod, Liftosaur or JEFIT, or any with a date,
+    an exercise and amounts.
     It begins after the response: GET /customer/jobs/{importId} returns its progress. With `dryRun` nothing is stored:
     the result has what the file contains, what names of exercises mean, and `questions` that the file does not decide;
     the other fields of the form are the answers. Exercises that are not here yet are created, with the tag `imported`.
