@@ -51,7 +51,7 @@ IMPORT = "import_company"
 OPERATION = "importCompany"
 _STEP_SECONDS = queue.STEP_SECONDS
 _MOST_REST_SECONDS = 1.0
-_LARGE_BYTES = 1_000_000  # of a file that is not imported beside any number of others
+_LARGE_BYTES = 1_000_000  # of a file that is imported only with few others at a time
 _MAX_LARGE = 2  # that a process imports at a time, each of another company: their sessions are in memory
 _KEPT_SECONDS = 600.0  # for the next step; then another process may have it
 _MAX_ATTEMPTS = 8  # that were interrupted, by a lost database or the end of a process
@@ -233,17 +233,8 @@ async def _continue(opened: _Open) -> RunAgain | None:
     progress, current = opened.progress, opened.current
     if current is None:
         raise ValueError("the file is not open")
-    if opened.preparing is not None:
-        is_new = not progress.work["isStarted"]
-        async for done in opened.preparing:
-            if not done:
-                continue
-            if is_new:
-                await progress.show(done, opened.rows)
-            return RunAgain(is_held=True)
-        opened.preparing = None
-        if is_new:
-            return RunAgain(is_held=True)  # the owner's company may have other settings now
+    if opened.preparing is not None and await _prepare(opened, opened.preparing):
+        return RunAgain(is_held=True)
     began = time.monotonic()
     deadline = began + _STEP_SECONDS
     while await current.run_batch():
@@ -254,6 +245,18 @@ async def _continue(opened: _Open) -> RunAgain | None:
         began = time.monotonic()
     await progress.end("done")
     return None
+
+
+async def _prepare(opened: _Open, preparing: AsyncIterator[int]) -> bool:
+    """Read a part of the file; returns whether another step goes on: the company may have other settings then."""
+    is_new = not opened.progress.work["isStarted"]
+    async for done in preparing:
+        if done and is_new:
+            await opened.progress.show(done, opened.rows)
+        if done:
+            return True
+    opened.preparing = None
+    return is_new
 
 
 async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
