@@ -53,8 +53,8 @@ def evaluate(node: Any, first: Scrape, last: Scrape) -> Vector:
             return {labels: value - before.get(labels, 0.0) for labels, value in after.items()}
         case promql.AggregateExpr:
             values = list(evaluate(node.expr, first, last).values())
-            combine = {"max": max, "sum": sum}[str(node.op)]
-            return {frozenset(): float(combine(values))} if values else {}
+            assert str(node.op) in ("max", "sum")
+            return {frozenset(): max(values) if str(node.op) == "max" else sum(values)} if values else {}
     assert isinstance(node, promql.BinaryExpr)
     left, right = (evaluate(side, first, last) for side in (node.lhs, node.rhs))
     if str(node.op) == "and":

@@ -23,7 +23,7 @@ from tests.support.training import block_with, client_path, task
 OF_COACHES: tuple[Kind, ...] = ("messages", "digest", "proposals")
 OF_CLIENTS: tuple[Kind, ...] = ("reminders", "workouts", "checkIns")
 # What a text of the area would say: names of the client, and of the check-in that is overdue.
-TOLD: dict[Area, tuple[str, ...]] = {CUSTOMERS: ("Zoe", "Zuckerman", "health note", "1 client"), FORMS: ("check-in",)}
+WORDS: dict[Area, tuple[str, ...]] = {CUSTOMERS: ("Zoe", "Zuckerman", "health note", "1 client"), FORMS: ("check-in",)}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_each_kind_is_of_coaches_or_of_clients() -> None:
 
 
 async def test_texts_to_a_colleague_without_an_area_tell_nothing_of_it(coach: CoachClient, mcp: McpHttpClient) -> None:
-    """One colleague without each area; the owner is told all of it, so that the words are the right ones."""
+    """One colleague without each area; the owner reads all of it, so that the words are the right ones."""
     zoe = await coach.create_customer("Zoe", surname="Zuckerman")
     (await coach.post(client_path(zoe, "notes"), {"content": "Knee", "isHealth": True})).ok(201)
     await block_with(coach, zoe, task(), date=days_ago(coach, 0))
@@ -66,8 +66,8 @@ async def test_texts_to_a_colleague_without_an_area_tell_nothing_of_it(coach: Co
             message = await features.NOTIFICATIONS[kind](coach.ctx, notification)  # type: ignore[arg-type]  # a copy
             texts.append(str(message) if isinstance(message, Message) else "")
         said[without] = " ".join(texts)
-    for area, words in TOLD.items():
-        assert [word for word in words if word not in said[None]] == [], "the owner is told"
+    for area, words in WORDS.items():
+        assert [word for word in words if word not in said[None]] == [], "the owner reads it"
         assert [word for word in words if word in said[area]] == [], area
     for without, text in said.items():
         assert "Secret" not in text, without

@@ -16,12 +16,11 @@ from coaching_service.core.document_comparison import comparison_with
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.consistency._batches import find_erasing, iterate_batches, list_wrong
-from coaching_service.training.workouts.store import blocks
 
 _COMPANIES = "companies"
 _ADVICE = "Restore the documents from a backup, or correct them by hand: the service stores no such documents"
 _SIGN_INS = ("identities", "identityClaims", "passwordResets")
-_BY_ITEM = blocks.index_name("customerId", "items._id")
+_BY_ITEM = "companyId_customerId_items__id"
 _CONTENTS = (("formId", "forms"), ("metricsSetId", "metricSets"))
 _FIELDS = {"companyId": 1, "role": 1, "kind": 1, "subjectId": 1}
 _USERS = {"coach": "coaches", "customer": "customers"}
