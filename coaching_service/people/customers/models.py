@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import FormVersion
 from coaching_service.core.validation import Date, Email, ListOf, StringList, Text, Timezone, Version
+from coaching_service.core.validation_messages import Message
 from coaching_service.people.customers.trainer_filter import TrainerOrNone
 from coaching_service.people.notification_settings.models import SomeSettings
 
@@ -112,6 +113,8 @@ class DatedCount(TypedDict):
 
 class Birthday(Date):
     """A date of birth: until today, in the time zone that is furthest ahead."""
+
+    default_error_messages = {"range": Message("must not be in the future or before 1900", "DATE_OUT_OF_RANGE")}
 
     @classmethod
     def bounds(cls) -> tuple[str, str]:
