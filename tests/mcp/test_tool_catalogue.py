@@ -52,7 +52,7 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "list_notes": ("r", set()),
     "add_note": ("w", set()),
     "list_messages": ("r", set()),
-    "send_message": ("wo", {"CONTACT", "MANY_CLIENTS"}),
+    "send_message": ("wdo", {"CONTACT", "MANY_CLIENTS"}),
     "get_proposal": ("r", set()),
     "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
 }

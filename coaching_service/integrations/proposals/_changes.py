@@ -107,7 +107,8 @@ def _text(words: DocumentDescription, action: Action, side: Literal["before", "a
         for each in words["fields"]
         if action == "changed" or each["label"] not in _IN_NAME
     ]
-    return "\n".join(filter(None, [words["name"], *lines]))[:_MOST_CHARACTERS]
+    text = "\n".join(filter(None, [words["name"], *lines]))
+    return text if len(text) <= _MOST_CHARACTERS else f"{text[: _MOST_CHARACTERS - 1]}…"
 
 
 def _line(label: str, values: Sequence[Line]) -> str:

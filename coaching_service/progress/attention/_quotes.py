@@ -102,8 +102,10 @@ def _describe_compliance(_: Context, client: Customer) -> str:
     return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
 
 
-def _describe_scheduled(_: Context, client: Customer) -> str:
+def _describe_scheduled(ctx: Context, client: Customer) -> str:
     last = client["customerRoleData"]["lastWorkoutDate"]
+    if last and last > str(ctx.caller.today(client.get("timezone"))):
+        return f"Nothing in the coming days; later workouts until {last}"
     return f"Last scheduled on {last}" if last else "Nothing was ever scheduled"
 
 

@@ -108,6 +108,7 @@ def _describe_state(message: Message) -> str:
     access=coach(CUSTOMERS.EDIT),
     takes=SendMessage(),
     writes=True,
+    destructive=True,
     open_world=True,
     outreach=True,
     confirms=(Reason.CONTACT, Reason.MANY_CLIENTS),

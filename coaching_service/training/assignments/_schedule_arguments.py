@@ -52,7 +52,7 @@ class ProgressionArguments(Arguments):
     rounding = Number(
         minimum=0,
         maximum=1_000,
-        **optional("Step of loads, default 2.5 kg or 5 lb; 0: exact."),
+        **optional("Step of loads, default 2.5 kg or 5 lb; smaller changes and 0: exact."),
     )
     exercises = ListOf(Text(), minimum=1, maximum=_MAX_EXERCISES, **optional("Only these: names or _ids."))
 

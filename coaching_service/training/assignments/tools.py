@@ -97,6 +97,10 @@ async def assign_program(
     else:
         each = "; ".join(map(_describe, clients, assignments))
         line += f"{len(clients)} clients, workouts {period}: {each}.{_describe_outcome(assignments, on_conflict)}"
+    planned = sorted({date for assignment in assignments for date in assignment["dates"]})
+    span = days_between(planned[0], planned[-1]) + 1 if planned else 0
+    if weekdays and span != dated.days:
+        line += f" On these weekdays the {dated.days} days of the program take {span}."
     today = await customers.get_local_date(ctx, clients[0]["_id"])
     ids = [assignment["assignmentId"] for assignment in assignments]
     return Written(

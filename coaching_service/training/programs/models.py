@@ -100,9 +100,13 @@ ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]
 
 @dataclass(frozen=True)
 class DatedProgram:
-    """A program whose blocks have dates, day 1 on `start`, or on `weekdays` (1 Monday to 7 Sunday) from then on."""
+    """A program whose blocks have dates, day 1 on `start`, or on `weekdays` (1 Monday to 7 Sunday) from then on.
+
+    `days` is the number of days from the first to the last block in the program itself.
+    """
 
     program: ProgramName
     start: str
     blocks: list[BlockPlan]
     weekdays: list[int] | None = None
+    days: int = 0

@@ -197,7 +197,9 @@ async def get_dated(
     blocks = await workouts.list_stored_blocks(ctx, ProgramPlan(program_id))
     dates = date_blocks(blocks, start, weekdays)
     dated = [_dated_block(block, dates[block["_id"]]) for block in blocks if block["_id"] in dates]
-    return DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None)
+    days = [block["day"] or 1 for block in blocks if block["_id"] in dates]
+    span = max(days) - min(days) + 1 if days else 0
+    return DatedProgram(program, start, dated, sorted(weekdays) if weekdays else None, span)
 
 
 def date_blocks(blocks: Sequence[StoredBlock], start: str, weekdays: Collection[int] | None) -> dict[ObjectId, str]:
