@@ -139,3 +139,20 @@ def test_installation_writes_a_caddyfile_without_variables() -> None:
     assert "\ngym.example.org {\n" in result
     assert "\treverse_proxy 127.0.0.1:8081 {\n" in result
     assert "{$" not in result
+
+
+def test_a_wheel_is_installed_with_the_locked_versions() -> None:
+    """`scripts/lock` writes both; the guides name the file, and a release has it next to the wheel."""
+    locked = (ROOT / "scripts" / "requirements.lock").read_text().splitlines()
+    versions = [line.removesuffix(" \\") for line in locked if "==" in line]
+    assert (ROOT / "scripts" / "constraints.txt").read_text().splitlines() == versions
+    for page in ("README.md", "docs/deployment.md", "docs/small-server.md"):
+        text = (ROOT / page).read_text()
+        commands = [line for line in text.replace("`", "\n").splitlines() if "install" in line and ".whl" in line]
+        assert commands and all("constraints.txt" in each for each in commands), page
+
+
+def test_installation_uses_the_python_of_the_system() -> None:
+    text = (VPS / "install").read_text()
+    assert "python=/usr/bin/python3\n" in text
+    assert re.findall(r"(?<![\w/$-])python3 ", text) == [], "another may come first on PATH"
