@@ -9,7 +9,7 @@ from aiohttp import web
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import API_KEY_PREFIXES
 from coaching_service.core.database.context import Services
-from coaching_service.core.errors import Unauthorized
+from coaching_service.core.errors import KeyMcpOnly, Unauthorized
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.sessions import service as sessions
@@ -19,9 +19,12 @@ async def authenticate(services: Services, request: web.Request) -> Principal:
     """Return the principal of a REST request.
 
     An `Authorization` header alone decides, even next to a valid key; its bearer may be an API key. Raises Unauthorized
-    for a missing credential or an invalid bearer, InvalidApiKey for an invalid key.
+    for a missing credential or an invalid bearer, InvalidApiKey for an invalid key, KeyMcpOnly for one of an assistant.
     """
-    return await _authenticate(services, request, sessions.authenticate)
+    principal = await _authenticate(services, request, sessions.authenticate)
+    if principal.mcp_only:
+        raise KeyMcpOnly
+    return principal
 
 
 async def authenticate_assistant(services: Services, request: web.Request) -> Principal:

@@ -148,6 +148,13 @@ class Forbidden(ServiceError):
     status, reason, default_code = 403, "Forbidden", "FORBIDDEN"
 
 
+class KeyMcpOnly(Forbidden):
+    """The API key was made for an assistant: it is good at /mcp only."""
+
+    default_code = "KEY_MCP_ONLY"
+    default_message = "This API key is for assistants: it is good at /mcp only"
+
+
 class PermissionMissing(Forbidden):
     """The caller has not the permission that `permission` names."""
 

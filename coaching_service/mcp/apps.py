@@ -99,8 +99,9 @@ async def add_view_data(ctx: Context, result: Result) -> Result:
         return result
     proposal = await proposals.find_own(ctx, ObjectId(data["proposalId"]))
     changes = [{**change, "kind": name_kind(change["kind"])} for change in proposal["changes"]]
+    is_key = ctx.caller.via == "apiKey"  # its program could read the nonce, and decide itself
     meta = {
-        "nonce": proposals.nonce_of(ctx.services, proposal["_id"]),
+        **({} if is_key else {"nonce": proposals.nonce_of(ctx.services, proposal["_id"])}),
         "reasons": [Reason[name].value for name in proposal["reasons"]],
         "changes": orjson.loads(to_json(changes[:_SHOWN_CHANGES])),
         "hiddenChanges": max(0, len(changes) - _SHOWN_CHANGES),

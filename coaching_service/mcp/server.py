@@ -100,6 +100,8 @@ _ADVICE_BY_CODE = {
     "CUSTOMER_OUT_OF_SCOPE": "Tell the coach; list_customers returns the clients they work with.",
     "PROPOSAL_CLOSED": "get_proposal returns the decision.",
     "PROPOSAL_STALE": "Nothing was done.",
+    "REJECTED": "Do not propose it again unless the coach asks for it.",
+    "TOO_MANY_PROPOSALS": "Ask the coach to decide on them.",
     "NOT_UNDOABLE": "Tell the coach; repeating the call changes nothing.",
     "METRICS_SET_MISSING": "list_metric_sets returns the sets that the client is assigned.",
 }
@@ -300,9 +302,11 @@ def _done(output: Output) -> tuple[Result, Outcome]:
 
 async def _ask(ctx: Context, request: CallerRequest, unconfirmed: Unconfirmed, *, was_asked: bool) -> Result:
     """Return the result that asks the coach to confirm a call: by the client, or by a proposal."""
-    if request.asks_by == "form":
+    is_limited = ctx.caller.via == "apiKey" or request.asks_by is None
+    has_room = not is_limited or await allowance.has_room(ctx, unconfirmed.messages)
+    if request.asks_by == "form" and has_room:
         return confirmation.ask(unconfirmed, await create_token(ctx, unconfirmed))
-    if request.asks_by is None and await allowance.has_room(ctx, unconfirmed.messages):
+    if request.asks_by is None and ctx.caller.may_confirm and has_room:
         return confirmation.ask_in_chat(unconfirmed, await create_token(ctx, unconfirmed))
     proposal = await proposals.propose(ctx, unconfirmed)
     if request.asks_by == "url" and not was_asked:

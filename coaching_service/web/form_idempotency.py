@@ -18,10 +18,12 @@ from aiohttp import web
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import wait_for_caches
-from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.errors import Forbidden, NotFound, invalid_field
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import without_inner_marks
+from coaching_service.integrations.proposals.versions import AMOUNTS, find_unusual, read_versions
 from coaching_service.web.forms import FormData
 from coaching_service.web.pages import Page, Redirect, Render
 
@@ -83,10 +85,22 @@ class _Submission:
         """Run the handler, again if the transaction is retried; return the outcome to store and its client."""
         self.started = True
         self.result = await self.page.handler(tx, **copy.deepcopy(self.arguments))
+        if self.arguments.get("form", {}).get("confirmed") is False:
+            await _require_usual(tx)
         if isinstance(self.result, Render):
             return _outcome(self.page_url, self.result.repeat_notice), None
         notice = _REPEATED if self.page.deletes_customer else f"{self.result.notice} {_REPEATED}"
         return _outcome(self.result.location, notice, self.result.part, self.result.data), self.result.customer_id
+
+
+async def _require_usual(tx: Context) -> None:
+    """Raise InvalidFields if a form has saved loads or other amounts that are unusual, before the user confirms them.
+
+    The template shows `ui.confirm_values` then.
+    """
+    if found := await find_unusual(tx, await read_versions(tx, AMOUNTS)):
+        message = f"is unusual: {without_inner_marks(' '.join(found)).removesuffix('.')}"
+        raise invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
 
 
 async def _wait_for_first(

@@ -12,10 +12,18 @@ from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.training.workouts import usual_loads
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, register, signed_in
 from tests.support.visitor import Visitor
+
+
+@pytest.fixture(autouse=True)
+def usual_first_load(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loads of clients without a history are not asked about, where a test is not about that."""
+    if request.module.__name__.rpartition(".")[2] not in ("test_unusual_amounts", "test_jobs", "test_hostile_run"):
+        monkeypatch.setattr(usual_loads, "MAX_FIRST_KG", 500)
 
 
 @pytest.fixture

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from aiohttp.test_utils import TestServer
 
+from coaching_service.core.ids import ObjectId
+from coaching_service.integrations.proposals import service as proposals
 from coaching_service.mcp import apps
+from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient, Reply
 from tests.support.mcp_client import TODAY, McpHttpClient, invitation
 
@@ -132,7 +137,8 @@ async def decide(mcp: McpHttpClient, **arguments: Any) -> dict[str, Any]:
     return result
 
 
-async def test_a_proposal_has_a_nonce_only_for_its_view(mcp: McpHttpClient, coach: CoachClient) -> None:
+async def test_a_proposal_has_a_nonce_only_for_its_view(granted: McpHttpClient, coach: CoachClient) -> None:
+    mcp = granted
     session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
     plain = await propose(mcp, coach, "Ana")
     showing = await propose(mcp, coach, "Ana", Mcp_Session_Id=session)
@@ -148,7 +154,27 @@ async def test_a_proposal_has_a_nonce_only_for_its_view(mcp: McpHttpClient, coac
     assert "_meta" not in (await mcp.request("tools/call", waiting)).ok()["result"]
 
 
-async def test_a_decision_needs_the_nonce(mcp: McpHttpClient, coach: CoachClient) -> None:
+@pytest.fixture
+async def granted(public_server: TestServer, coach: CoachClient) -> AsyncIterator[McpHttpClient]:
+    """POSTs to /mcp with the access token of an assistant."""
+    grant = await authorize_assistant(coach.ctx)
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as client:
+        yield client
+
+
+async def test_a_key_has_no_nonce_and_does_not_decide(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """Its program could read it, and decide in place of the coach."""
+    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
+    proposed = await propose(mcp, coach, "Ana", Mcp_Session_Id=session)
+    assert proposed["_meta"].keys() == {"reasons", "changes", "hiddenChanges"}
+    proposal_id = proposed["structuredContent"]["proposalId"]
+    nonce = proposals.nonce_of(coach.ctx.services, ObjectId(proposal_id))
+    assert (await decide(mcp, proposalId=proposal_id, decision="approve", nonce=nonce))["isError"] is True
+    assert await coach.names() == []
+
+
+async def test_a_decision_needs_the_nonce(granted: McpHttpClient, coach: CoachClient) -> None:
+    mcp = granted
     session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
     ana, bo = [await propose(mcp, coach, name, Mcp_Session_Id=session) for name in ("Ana", "Bo")]
     proposal = {"proposalId": ana["structuredContent"]["proposalId"], "decision": "approve"}
@@ -171,14 +197,15 @@ async def test_a_decision_needs_the_nonce(mcp: McpHttpClient, coach: CoachClient
     assert await coach.names() == ["Ana"]
 
 
-async def test_the_nonce_of_another_access_does_not_decide(mcp: McpHttpClient, coach: CoachClient) -> None:
-    session = (await connect(mcp, SHOWING)).headers["Mcp-Session-Id"]
-    ana = await propose(mcp, coach, "Ana", Mcp_Session_Id=session)
-    other = (await (await coach.interactive()).post("/coach/api-keys", {"name": "Other"})).ok(201)["key"]
+async def test_the_nonce_of_another_access_does_not_decide(
+    granted: McpHttpClient, coach: CoachClient, public_server: TestServer
+) -> None:
+    session = (await connect(granted, SHOWING)).headers["Mcp-Session-Id"]
+    ana = await propose(granted, coach, "Ana", Mcp_Session_Id=session)
     arguments = {"proposalId": ana["structuredContent"]["proposalId"], "nonce": ana["_meta"]["nonce"]}
-    call = {"name": "decide_proposal", "arguments": {**arguments, "decision": "approve"}}
-    reply = await mcp.request("tools/call", call, Mcp_Session_Id=session, X_API_Key=other)
-    assert reply.ok()["result"]["isError"] is True
+    grant = await authorize_assistant(coach.ctx)
+    async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as other:
+        assert (await decide(other, **arguments, decision="approve"))["isError"] is True
     assert await coach.names() == []
 
 

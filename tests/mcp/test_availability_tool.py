@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.check_ins import day
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.schedules import EVER
 from tests.support.training import Json, block_with, client_path, task
 
@@ -14,11 +14,12 @@ async def calendar(coach: CoachClient, customer: Json) -> list[tuple[str, str]]:
 
 
 async def test_assistant_enters_a_week_of_illness_and_the_return(coach: CoachClient, mcp: McpHttpClient) -> None:
-    """Two calls, without a confirmation."""
+    """Two calls; a note is confirmed, because it is worded as if a person wrote to the client."""
     ana = await coach.create_customer()
     await block_with(coach, ana, task(), date=day(coach, 2), name="Legs")
     about = {"customerId": ana["_id"]}
-    ill = tool_change(await mcp.call("set_availability", **about, kind="ill", until=day(coach, 6), note="Flu."))
+    noted = await mcp.call("set_availability", **about, kind="ill", until=day(coach, 6), note="Flu.")
+    ill = await approve(coach, tool_proposal(noted, "CONTACT"))
     assert ill["summary"] == (
         f"Set «Ana» ill {day(coach, 0)} to {day(coach, 6)} «Flu.». 1 workout planned in it: «Legs» on {day(coach, 2)}. "
         "With back, shift or drop them."

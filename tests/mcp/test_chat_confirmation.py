@@ -135,9 +135,9 @@ async def test_assistant_confirms_five_messages_in_ten_minutes(chat: McpHttpClie
 
 async def test_assistant_confirms_twenty_other_calls_in_ten_minutes(chat: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
-    about, far = {"customerId": client["_id"]}, str(datetime.now(UTC).date() + timedelta(days=400))
+    about, far = {"customerId": client["_id"]}, datetime.now(UTC).date() + timedelta(days=400)
     for number in range(21):
-        days = [{"date": far, "name": f"Legs {number}"}]
+        days = [{"date": str(far + timedelta(days=number)), "name": f"Legs {number}"}]
         result = await chat.call("create_workout", **about, days=days)
         if number == 20:
             tool_proposal(result, "FAR_DATE")

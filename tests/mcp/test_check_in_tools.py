@@ -19,7 +19,7 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     ask = {"customerId": client["_id"], "form": "weekly", "weekday": 7}
 
     proposed = await mcp.call(TOOL, **ask)
-    proposal = tool_proposal(proposed, "MANY_DAYS")
+    proposal = tool_proposal(proposed, "CONTACT", "MANY_DAYS")
     assert await list_check_ins(coach, client) == []
     today = day(coach, 0)
     assert proposal["summary"] == f"Scheduled «Weekly» every Sunday from {today} on for «Ana».{REMINDED}"
@@ -29,7 +29,7 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     assert (check_in["_id"], check_in["formId"]) == (scheduled["checkInId"], weekly["_id"])
     assert (check_in["weekday"], check_in["startDate"], check_in["until"]) == (7, today, None)
     assert len(await coach.calendar(client, today, day(coach, 27))) == 4
-    again = tool_proposal(await mcp.call(TOOL, **ask), "MANY_DAYS")
+    again = tool_proposal(await mcp.call(TOOL, **ask), "CONTACT", "MANY_DAYS")
     assert again["summary"].endswith(f" There was already «Weekly» every Sunday from {today} on.")
     undone = await mcp.call("undo", changeId=scheduled["changeId"])
     tool_proposal(undone, "MANY_DAYS")
@@ -42,12 +42,14 @@ async def test_habits_and_measurements_are_scheduled_for_a_week(mcp: McpHttpClie
     client, body = await coach.create_customer(), await metric_set(coach, "Weight")
     dates = {"startDate": day(coach, 1), "until": day(coach, 7)}
     about = {"customerId": client["_id"], **dates}
-    habit = tool_change(await mcp.call(TOOL, **about, task="Walk", everyDays=1))
+    habit = await approve(coach, tool_proposal(await mcp.call(TOOL, **about, task="Walk", everyDays=1), "CONTACT"))
     assert (
         habit["summary"]
         == f"Scheduled «Walk» every day from {dates['startDate']} until {dates['until']} for «Ana».{REMINDED}"
     )
-    weight = tool_change(await mcp.call(TOOL, **about, metrics=body["_id"], everyDays=3))
+    weight = await approve(
+        coach, tool_proposal(await mcp.call(TOOL, **about, metrics=body["_id"], everyDays=3), "CONTACT")
+    )
     assert "every 3 days" in weight["summary"]
     assert len(await coach.calendar(client, day(coach, 0), day(coach, 27))) == 7 + 3
     tool_change(await mcp.call("undo", changeId=habit["changeId"]))

@@ -15,6 +15,7 @@ from tests.support.mcp_client import (
     McpHttpClient,
     approve,
     invitation,
+    propose_invitation,
     tool_change,
     tool_error,
     tool_proposal,
@@ -47,14 +48,14 @@ async def test_call_that_needs_confirmation_waits_for_its_coach(
     assert proposal["assistant"]["name"] == "Test"
     assert proposal.keys() == {
         *("_id", "createdAt", "updatedAt", "version", "expiresAt", "status", "tool", "summary", "reasons", "changes"),
-        *("assistant", "coachId", "decidedAt", "decidedBy", "result"),
+        *("assistant", "coachId", "decidedAt", "decidedBy", "decidedIn", "note", "result"),
     }
     waiting = tool_result(await mcp.call("get_proposal", proposalId=proposal["_id"]))
     assert (waiting["status"], waiting.get("result")) == ("pending", None)
 
     result = await approve(coach, content)
     approved = (await session.get(f"/coach/proposals/{proposal['_id']}")).ok()
-    assert approved["decidedBy"]["_id"] == str(coach.ctx.caller.id)
+    assert approved["decidedBy"]["_id"] == str(coach.ctx.caller.id) and approved["decidedIn"] == "api"
     assert approved["result"] == result
     assert await coach.names() == ["Ana"]
     done = await mcp.call("get_proposal", proposalId=proposal["_id"])
@@ -124,11 +125,10 @@ async def test_approval_is_refused_if_the_records_have_changed(
 
     stale = (await session.post(f"/coach/proposals/{first['proposalId']}/approve")).refused(409)
     assert stale["code"] == "PROPOSAL_STALE"
-    assert (await session.get(f"/coach/proposals/{first['proposalId']}")).ok()["status"] == "pending"
+    assert (await session.get(f"/coach/proposals/{first['proposalId']}")).ok()["status"] == "stale"
     second = tool_proposal(await mcp.call("remove_workout", **call), "DONE_WORK")
     assert second["proposalId"] != first["proposalId"]
-    assert (await session.get(f"/coach/proposals/{first['proposalId']}")).ok()["status"] == "expired"
-    [replaced] = (await session.get("/coach/proposals?status=expired")).ok()["docs"]
+    [replaced] = (await session.get("/coach/proposals?status=stale")).ok()["docs"]
     assert replaced["_id"] == first["proposalId"]
     (await coach.delete(path)).ok(204)
     gone = (await session.post(f"/coach/proposals/{second['proposalId']}/approve")).refused(409)
@@ -263,3 +263,79 @@ async def test_proposals_are_listed_newest_first_in_parts(
         docs = (await session.get("/coach/proposals", status=status)).ok()["docs"]
         assert [each["_id"] for each in docs] == expected
     (await session.get("/coach/proposals", status="unknown")).refused(400, "status")
+
+
+# --- not again, not too many, not out of date ------------------------------------------------------------------------
+
+
+async def test_a_rejected_call_is_refused_for_a_day_with_the_note_of_the_coach(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    ana = invitation(coach)
+    proposed = tool_proposal(await mcp.call("create_customer", **ana), "CONTACT")
+    path = f"/coach/proposals/{proposed['proposalId']}"
+    rejected = (await session.post(f"{path}/reject", {"note": "She is no client"})).ok()
+    assert (rejected["status"], rejected["decidedIn"], rejected["note"]) == ("rejected", "api", "She is no client")
+    tool_error(await mcp.call("create_customer", **ana), "REJECTED", "«She is no client»", "Do not propose it again")
+    waiting = (await mcp.call("get_proposal", proposalId=proposed["proposalId"]))["content"][0]["text"]
+    assert "The coach writes: «She is no client»" in waiting
+    tool_proposal(await mcp.call("create_customer", **invitation(coach, "Bo")), "CONTACT")
+    earlier = {"$set": {"decidedAt": datetime.now(UTC) - timedelta(hours=24, seconds=1)}}
+    await coach.ctx.db["proposals"].update_one({"_id": ObjectId(proposed["proposalId"])}, earlier)
+    tool_proposal(await mcp.call("create_customer", **ana), "CONTACT")
+
+
+async def test_an_assistant_has_fifty_proposals_at_most_which_are_rejected_together(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    ids = [await propose_invitation(mcp, coach, f"Client{number}") for number in range(50)]
+    more = invitation(coach, "More")
+    tool_error(await mcp.call("create_customer", **more), "50 proposals wait", "Ask the coach to decide")
+    assert await propose_invitation(mcp, coach, "Client7") == ids[7], "the same call is the same proposal"
+    many = {"ids": [*ids[:2], str(ObjectId())], "note": "No"}
+    assert (await session.post("/coach/proposals/reject", many)).ok() == {"rejected": 2}
+    assert (await session.get(f"/coach/proposals/{ids[0]}")).ok()["note"] == "No"
+    assistant = (await session.get(f"/coach/proposals/{ids[2]}")).ok()["assistant"]["_id"]
+    assert (await session.post("/coach/proposals/reject", {"assistantId": assistant})).ok() == {"rejected": 48}
+    assert (await session.get("/coach/proposals?status=pending")).ok()["docs"] == []
+    tool_proposal(await mcp.call("create_customer", **more), "CONTACT")
+
+
+async def test_a_proposal_whose_records_have_changed_closes_itself(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    ana = await coach.create_customer("Ana")
+    blocks = [
+        await coach.schedule(ana, str(datetime.now(UTC).date() + timedelta(days=day)), "Legs") for day in range(1, 5)
+    ]
+    days = {"customerId": ana["_id"], "startDate": blocks[0]["date"], "endDate": blocks[3]["date"]}
+    proposed = tool_proposal(await mcp.call("clear_schedule", **days), "MANY_REMOVED")
+    path = f"/coach/proposals/{proposed['proposalId']}"
+    job = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(proposed["proposalId"])}
+
+    async def look() -> None:
+        again = await service.expire_step(coach.ctx.services, Job(ObjectId(), job, 1))
+        assert again is None or again.after < timedelta(seconds=10)
+
+    await look()
+    assert (await session.get(path)).ok()["status"] == "pending"
+    (await coach.patch(f"{client_path(ana, 'wblocks')}/{blocks[2]['_id']}", {"name": "Arms"})).ok()
+    await look()
+    stale = (await session.get(path)).ok()
+    assert (stale["status"], stale["decidedBy"], stale["decidedIn"]) == ("stale", None, None)
+    (await session.post(f"{path}/approve")).refused(409)
+    assert "Make the call again" in (await mcp.call("get_proposal", proposalId=stale["_id"]))["content"][0]["text"]
+
+
+async def test_an_idempotency_key_holds_beyond_the_approval(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    ana = await coach.create_customer("Ana")
+    message = {"customerId": ana["_id"], "text": "Well done", "idempotencyKey": "k1"}
+    proposed = tool_proposal(await mcp.call("send_message", **message), "CONTACT")
+    other = {**message, "text": "Something else"}
+    tool_error(await mcp.call("send_message", **other), "This idempotencyKey was used with another call")
+    done = await approve(coach, proposed)
+    assert tool_change(await mcp.call("send_message", **message)) == done
+    tool_error(await mcp.call("send_message", **other), "This idempotencyKey was used with another call")
+    assert await coach.ctx.db["waitingMessages"].count_documents({"companyId": coach.ctx.company_id}) == 1

@@ -62,7 +62,7 @@ async def test_form_of_a_proposal_is_the_one_that_was_shown(mcp: McpHttpClient, 
     form = {"name": "Daily", "questions": [{"label": "Well?"}]}
     first = (await coach.post("/coach/forms", form)).ok(201)
     check_in = {"customerId": client["_id"], "form": "daily", "everyDays": 7}
-    proposal = tool_proposal(await mcp.call("schedule_check_in", **check_in), "MANY_DAYS")
+    proposal = tool_proposal(await mcp.call("schedule_check_in", **check_in), "CONTACT", "MANY_DAYS")
     (await coach.post("/coach/forms", form)).ok(201)
     await approve(coach, proposal)
     [scheduled] = (await coach.get(f"/coach/customers/{client['_id']}/check-ins")).ok()
@@ -90,10 +90,10 @@ async def test_undo_of_a_bulk_message_is_approved_after_the_delivery(
         session = await coach.interactive()
         path = f"/coach/proposals/{undo['proposalId']}"
         assert (await session.post(f"{path}/approve")).refused(409)["code"] == "PROPOSAL_STALE"
-        assert (await session.get(path)).ok()["status"] == "pending"
+        assert (await session.get(path)).ok()["status"] == "stale"
         state = await mcp.call("get_proposal", proposalId=undo["proposalId"])
-        assert tool_result(state)["status"] == "pending"
-        assert "could not approve it, because the records have changed" in state["content"][0]["text"]
+        assert tool_result(state)["status"] == "stale"
+        assert "The records have changed since" in state["content"][0]["text"]
         assert "Pending" not in state["content"][0]["text"]
         again = await mcp.call("undo", changeId=change_id)  # of one client it needs no approval
         summary = (tool_proposal(again, "MANY_CLIENTS") if others[1:] else tool_change(again))["summary"]

@@ -54,10 +54,12 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     )
     assert f"{DAYS[2]} «Back squat»: 4x9 @55kg, 1x9 @70%" in await lines(mcp, client, 2, 2)
 
-    swap = {**about, "exercise": "Bench press", "withExercise": "«Dumbbell press»", "startDate": DAYS[4]}
+    swap = {**about, "exercise": "Bench press", "withExercise": "«Dumbbell press»", "startDate": DAYS[4]} | {
+        "load": "keep"
+    }
     swapped = tool_change(await mcp.call("replace_exercise", **swap))
     assert swapped["summary"] == (
-        f"Replaced «Bench press» with «Dumbbell press» in 2 items of «Ana», {DAYS[4]} to {DAYS[4]}."
+        f"Replaced «Bench press» with «Dumbbell press» in 2 items of «Ana», {DAYS[4]} to {DAYS[4]}; planned loads are kept."
     )
     assert f"{DAYS[4]} - «Dumbbell press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
     last = {**about, "startDate": DAYS[4], "endDate": DAYS[4], "exercises": ["dumbbell press"]}

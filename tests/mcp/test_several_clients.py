@@ -140,13 +140,13 @@ async def test_exercise_is_replaced_for_everyone_on_a_program(mcp: McpHttpClient
     await coach.create_exercise("Leg press")
     program, clients = await two_on_a_program(coach)
     [listed] = (await mcp.call("list_programs"))["structuredContent"]["docs"]
-    swap = {"exercise": "back squat", "withExercise": "leg press", "startDate": START}
+    swap = {"exercise": "back squat", "withExercise": "leg press", "startDate": START, "load": "keep"}
     proposed = await mcp.call("replace_exercise", assignedProgramId=listed["_id"], **swap)
     week_after = str(datetime.fromisoformat(START).date() + timedelta(days=7))
     summary = tool_proposal(proposed, "MANY_DAYS", "MANY_CLIENTS")["summary"]
     assert summary.startswith(
         f"Replaced «Back squat» with «Leg press» in 4 items of 2 clients, {START} to {week_after}: "
-        "«Ana» 2 workouts; «Bo» 2 workouts."
+        "«Ana» 2 workouts; «Bo» 2 workouts; planned loads are kept."
     )
     assert [await planned(coach, each) for each in clients] == [[("Back squat", 60)] * 2] * 2
     await approve(coach, proposed["structuredContent"])

@@ -17,7 +17,7 @@ from tests.support.mcp_client import McpHttpClient
 CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "list_customers": ("r", set()),
     "get_customer": ("r", set()),
-    "create_customer": ("wo", {"CONTACT", "MANY_CLIENTS"}),
+    "create_customer": ("wo", {"MANY_CLIENTS"}),
     "get_attention": ("r", set()),
     "get_activity": ("r", set()),
     "get_compliance": ("r", set()),
@@ -48,11 +48,11 @@ CATALOGUE: dict[str, tuple[str, set[str]]] = {
     "get_training_load": ("r", set()),
     "list_check_ins": ("r", set()),
     "schedule_check_in": ("w", {"MANY_DAYS", "FAR_DATE"}),
-    "review_check_in": ("wo", {"CONTACT"}),
+    "review_check_in": ("wo", set()),
     "list_notes": ("r", set()),
     "add_note": ("w", set()),
     "list_messages": ("r", set()),
-    "send_message": ("wdo", {"CONTACT", "MANY_CLIENTS"}),
+    "send_message": ("wdo", {"MANY_CLIENTS"}),
     "get_proposal": ("r", set()),
     "undo": ("wd", {"MANY_DAYS", "MANY_CLIENTS"}),
 }

@@ -75,7 +75,9 @@ async def client(coach: CoachClient) -> dict[str, Any]:
 
 async def test_text_is_written_and_read_back(mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]) -> None:
     days = [{"date": DAY, "name": "Legs", "text": LEGS}, {"date": NEXT_DAY, "name": "Off", "isRest": True}]
-    created = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    created = await approve(
+        coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=days), "CONTACT")
+    )
     assert len(created["workoutIds"]) == 2
     assert f"«Legs» on {DAY}, «Off» on {NEXT_DAY}" in created["summary"]
 
@@ -84,7 +86,9 @@ async def test_text_is_written_and_read_back(mcp: McpHttpClient, coach: CoachCli
     assert [legs["_id"], off["_id"]] == created["workoutIds"]
 
     again = [{"date": NEXT_DAY, "name": "Copy", "text": legs["lines"]}]  # what was read can be written
-    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=again))
+    await approve(
+        coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=again), "CONTACT")
+    )
     copy = (await read(mcp, client))["docs"][2]
     assert without_ids(copy["lines"]) == READ
     first, second = [
@@ -262,7 +266,11 @@ async def test_work_that_is_done_changes_only_after_confirmation(
 
 async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]) -> None:
     days = [{"date": DAY, "name": "Legs", "text": LEGS}]
-    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    workout = (
+        await approve(
+            coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=days), "CONTACT")
+        )
+    )["workoutId"]
     known = {"customerId": client["_id"], "workoutId": workout}
     first, *_ = ids((await read(mcp, client))["docs"][0]["lines"])
     text = (
@@ -325,7 +333,11 @@ async def test_a_quotation_mark_in_a_comment_hides_nothing(
 ) -> None:
     text = 'Back squat: 4x8 tempo "3|1\\"|1"\ntask: 12" box | 5 minutes\nreminder 2026-03-02 08:30: Drink water'
     days = [{"date": DAY, "name": "Legs", "text": text}]
-    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    workout = (
+        await approve(
+            coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=days), "CONTACT")
+        )
+    )["workoutId"]
     done = 'Back squat: 8, 8 @60 | 2" deficit | pain left knee'
     tool_change(await mcp.call("log_workout", customerId=client["_id"], workoutId=workout, text=done))
     (block,) = await coach.calendar(client, DAY, DAY)
@@ -334,7 +346,9 @@ async def test_a_quotation_mark_in_a_comment_hides_nothing(
     assert block["items"][1]["taskFields"] == {"title": '12" box', "description": "5 minutes"}
     lines = [line for line in (await read(mcp, client))["docs"][0]["lines"].splitlines() if line[0] == "#"]
     days = [{"date": NEXT_DAY, "name": "Copy", "text": "\n".join(lines)}]
-    tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))
+    await approve(
+        coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=days), "CONTACT")
+    )
     assert without_ids((await read(mcp, client))["docs"][1]["lines"]) == without_ids("\n".join(lines))
 
 
@@ -342,7 +356,11 @@ async def test_what_was_skipped_is_logged_with_its_reason(
     mcp: McpHttpClient, coach: CoachClient, client: dict[str, Any]
 ) -> None:
     days = [{"date": DAY, "name": "Legs", "text": LEGS}]
-    workout = tool_change(await mcp.call("create_workout", customerId=client["_id"], days=days))["workoutId"]
+    workout = (
+        await approve(
+            coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=days), "CONTACT")
+        )
+    )["workoutId"]
     known = {"customerId": client["_id"], "workoutId": workout}
 
     text = "squat: skipped | tired | pain left knee\nwalk: skipped\nBurpee: 10, 10, - skipped"

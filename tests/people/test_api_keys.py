@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from aiohttp.test_utils import TestServer
 
 from coaching_service.core import audit
 from coaching_service.core.database.documents import now
@@ -13,6 +14,7 @@ from coaching_service.core.errors import InvalidApiKey
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import NewRestrictions
 from tests.support.client import CoachClient, Reply
+from tests.support.mcp_client import McpHttpClient
 
 
 async def test_without_a_credential(anonymous: CoachClient) -> None:
@@ -142,3 +144,24 @@ async def test_a_key_is_not_deleted_without_an_entry_in_the_audit_log(
 
 async def fail(*_: object, **__: object) -> None:
     raise RuntimeError("no entry")
+
+
+async def test_unknown_restrictions_are_refused(coach: CoachClient) -> None:
+    session = await coach.interactive()
+    before = (await session.get("/coach/api-keys")).ok()
+    unknown: list[dict[str, object]] = [{"readonly": True}, {"readOnly": True, "mcponly": True}, {"permission": []}]
+    for restrictions in unknown:
+        refused = (await session.post("/coach/api-keys", {"name": "Typo", "restrictions": restrictions})).refused(400)
+        assert [each["code"] for each in refused["errors"]] == ["UNKNOWN_FIELD"], refused
+    assert (await session.get("/coach/api-keys")).ok() == before
+
+
+async def test_a_key_for_an_assistant_is_good_at_mcp_only(coach: CoachClient, public_server: TestServer) -> None:
+    session = await coach.interactive()
+    made = (await session.post("/coach/api-keys", {"name": "A", "restrictions": {"mcpOnly": True}})).ok(201)
+    assert made["restrictions"]["mcpOnly"] is True
+    for path in ("/coach/customers", "/me", "/coach/events"):
+        for headers in ({"X-API-Key": made["key"]}, {"Authorization": f"Bearer {made['key']}"}):
+            assert (await coach.send("GET", path, headers=headers)).refused(403)["code"] == "KEY_MCP_ONLY"
+    async with McpHttpClient(public_server, {"X-API-Key": made["key"]}) as mcp:
+        assert not (await mcp.call("list_customers")).get("isError")

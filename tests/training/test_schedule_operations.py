@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -237,6 +238,40 @@ async def test_blocks_of_check_ins_are_ignored(coach: CoachClient) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("load", "expected"),
+    [
+        (None, [60, 61.3, 65, None]),
+        ("keep", [60, 61.3, 65, None]),
+        ("clear", [None, None, None, None]),
+        ({"percent": 80}, [47.5, 50, 52, None]),
+        ({"percent": 99}, [59.4, 60.687, 64, None]),  # a change smaller than 2.5 kg is exact
+    ],
+)
+async def test_loads_of_a_replaced_exercise(coach: CoachClient, load: Any, expected: list[float | None]) -> None:
+    """The third is a percentage, the last has none. One of an exercise by itself is 400."""
+    ana = await coach.create_customer()
+    squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
+    planned = [{"type": "reps_load", "load": 60}, {"type": "reps_load", "load": 61.3}]
+    planned += [{"type": "reps_load", "loadPercent": 65}, {"type": "reps_load"}]
+    items = [exercise_of(squat, *planned), circuit_of(squat)]
+    items[1]["circuitExercises"][0]["sets"] = planned
+    [block] = (await batch(coach, ana, {"name": "A", "date": MONDAY, "items": items}))["created"]
+    body = {"exerciseId": squat["_id"], "withExerciseId": press["_id"], "startDate": MONDAY}
+    body |= {} if load is None else {"load": load}
+    (await post(coach, ana, "replace-exercise", **(body | {"withExerciseId": squat["_id"]}))).refused(
+        400, "withExerciseId"
+    )
+    replaced = await operate(coach, ana, "replace-exercise", **body)
+    names = [(each["_id"], each["name"]) for each in (replaced["exercise"], replaced["withExercise"])]
+    assert names == [(squat["_id"], "Squat"), (press["_id"], "Press")]
+    [after] = await coach.calendar(ana, MONDAY, MONDAY)
+    exercise, circuit = after["items"]
+    for sets in (exercise["exerciseSets"], circuit["circuitExercises"][0]["sets"]):
+        assert [each["loadPercent"] or each["load"] for each in sets] == expected
+    assert block["_id"] == after["_id"]
+
+
 @pytest.mark.parametrize("operation", ["adjust", "clear", "replace-exercise"])
 async def test_a_log_at_the_same_time_is_never_lost(coach: CoachClient, operation: str) -> None:
     squat, press = await coach.create_exercise("Squat"), await coach.create_exercise("Press")
@@ -285,15 +320,20 @@ async def test_a_log_at_the_same_time_is_never_lost(coach: CoachClient, operatio
         ("clear", {"startDate": "2026-3-2"}, "startDate"),
         ("replace-exercise", {"endDate": "2026-03-01"}, "endDate"),
         ("replace-exercise", {"exerciseId": {"$ne": None}}, "exerciseId"),
+        ("replace-exercise", {"load": "half"}, "load"),
+        ("replace-exercise", {"load": {"percent": 0}}, "load"),
+        ("replace-exercise", {"load": {"percent": 201}}, "load"),
+        ("replace-exercise", {"load": {"add": 5}}, "load"),
     ],
 )
 async def test_invalid_requests_are_refused(coach: CoachClient, operation: str, change: Json, field: str) -> None:
     ana, squat = await coach.create_customer(), await coach.create_exercise()
+    press = await coach.create_exercise("Press")
     requests: dict[str, Json] = {
         "copy": {**WEEK, "targetDate": NEXT_MONDAY},
         "adjust": {**WEEK, "progression": HEAVIER},
         "clear": WEEK,
-        "replace-exercise": {"exerciseId": squat["_id"], "withExerciseId": squat["_id"], "startDate": MONDAY},
+        "replace-exercise": {"exerciseId": squat["_id"], "withExerciseId": press["_id"], "startDate": MONDAY},
     }
     valid = requests[operation]
     await operate(coach, ana, operation, **valid)

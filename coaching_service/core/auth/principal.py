@@ -50,7 +50,8 @@ class Principal:
     `permissions` are already narrowed by the restrictions of the credential; `customers_scope` is `all` or `assigned`;
     `credential_id` identifies the key or session. `restricted`: an API key with fewer rights than the coach who
     created it. `may_read` and `may_reach_out` restrict assistants: reading, and sending mail and messages or changing
-    several clients at once. `may_confirm`: an assistant may confirm calls itself, within limits. `application` is the
+    several clients at once. `may_confirm`: an assistant may confirm calls itself, within limits. `mcp_only`: the
+    key is refused over REST. `application` is the
     name of the OAuth application of an assistant. `only_customer_id` and `tool_groups` are what the address of an
     assistant is narrowed to: one client, groups of tools. `timezone` and `own_load_unit` are known of a client; else
     the company's apply.
@@ -71,6 +72,7 @@ class Principal:
     may_read: bool = True
     may_reach_out: bool = True
     may_confirm: bool = False
+    mcp_only: bool = False
     application: str | None = None
     only_customer_id: ObjectId | None = None
     tool_groups: frozenset[str] | None = None

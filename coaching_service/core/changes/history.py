@@ -129,6 +129,21 @@ async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: Ob
     return await changes.find_one(ctx, where, ("_id",)) is not None
 
 
+async def list_unapproved(
+    ctx: Context, customer_id: ObjectId, document_ids: Sequence[ObjectId], period: timedelta
+) -> list[StoredChange]:
+    """Return what assistants have changed of documents of a client without an approval, oldest first, with patches."""
+    where: Filter = {
+        "customerId": customer_id,
+        "createdAt": {"$gt": now() - period},
+        "via": "assistant",
+        "approvedBy": {"$exists": False},
+        "documents._id": {"$in": list(document_ids)},
+    }
+    fields = ("documents", "patch")
+    return await changes.find(ctx, where, sort=("createdAt", "_id"), fields=fields, hint=BY_CLIENT)
+
+
 async def load_credentials(ctx: Context, change_ids: Sequence[ObjectId]) -> dict[ObjectId, ObjectId]:
     """Return the key, grant or session with which changes were made, by change."""
     where: Filter = {"_id": {"$in": list(change_ids)}}

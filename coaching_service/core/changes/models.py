@@ -7,7 +7,7 @@ from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.field_changes import FieldChange
 from coaching_service.core.database.models import DocumentFields, Stored
-from coaching_service.core.database.recording import Action, Actor, Approver, Interface
+from coaching_service.core.database.recording import Action, Actor, Approver, DecidedIn, Interface
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
@@ -69,11 +69,11 @@ class ChangeContent(TypedDict):
     """One operation, about at most one client.
 
     `via` is the interface, and `credentialId` the key, grant or session; `hasKey` if an assistant used a key.
-    `approvedBy` is the coach who approved what the assistant proposed. `batchId` is shared by the changes of one bulk
-    operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in `parts` documents of the
-    collection changeParts, and no patch is stored for what cannot be undone, or after 30 days (`patchUntil`). `seq` and
-    `lastSeq` are the numbers of the first and the last event within the company; a change has at least one number.
-    `pending` is the logical time of the database at which it was stored, until it has its number.
+    `approvedBy` is the coach who approved what the assistant proposed, and `decidedIn` where. `batchId` is shared by
+    the changes of one bulk operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in
+    `parts` documents of the collection changeParts, and no patch is stored for what cannot be undone, or after 30 days
+    (`patchUntil`). `seq` and `lastSeq` are the numbers of the first and the last event within the company; a change has
+    at least one number. `pending` is the logical time of the database at which it was stored, until it has its number.
     `undoneBy` and `undoOf` are the changes that undid it and that it undid.
     """
 
@@ -82,6 +82,7 @@ class ChangeContent(TypedDict):
     credentialId: ObjectId | None
     hasKey: NotRequired[bool]
     approvedBy: NotRequired[Approver]
+    decidedIn: NotRequired[DecidedIn]
     operation: str
     customerId: ObjectId | None
     batchId: NotRequired[ObjectId]

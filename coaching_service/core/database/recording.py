@@ -6,7 +6,7 @@ transaction is about to commit, the change log stores what was collected (see `c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
@@ -22,6 +22,7 @@ from coaching_service.core.ids import ObjectId
 
 if TYPE_CHECKING:
     from coaching_service.core.database.collections import ReadableCollection
+    from coaching_service.core.database.context import Context
 
 Action = Literal["created", "changed", "deleted"]
 Interface = Literal["session", "apiKey", "assistant", "client", "system"]
@@ -49,6 +50,10 @@ class Approver(TypedDict):
 
     _id: ObjectId
     name: str
+
+
+# Where a coach has decided: on a page, over REST, in the view of an application, or in the chat with the assistant.
+DecidedIn = Literal["page", "api", "view", "chat"]
 
 
 class EventData(TypedDict):
@@ -79,6 +84,9 @@ class History:
     `omit`: fields that are not recorded, such as hashes.
     `public_names`: the public fields that private or omitted ones are returned as, by the name of the stored one.
     `kind_of` derives another kind of some documents from the fields in `event_fields`.
+    `contact` yields what of a document reaches people, or is worded as if a person wrote to them: an assistant has to
+    have it confirmed. `check` is called with what a transaction has changed before it ends, and raises for what must
+    not be stored.
     """
 
     kind: str
@@ -88,6 +96,8 @@ class History:
     omit: tuple[str, ...] = ()
     public_names: Mapping[str, str] = field(default_factory=dict)
     kind_of: Callable[[Mapping[str, Any]], str] | None = None
+    contact: Callable[[Mapping[str, Any]], Iterable[Hashable]] | None = None
+    check: Callable[[Context, Sequence[DocumentChange]], Awaitable[None]] | None = None
 
     def can_undo(self, action: Action) -> bool:
         """Return whether an action on one of the documents can be undone."""
@@ -203,7 +213,8 @@ class ChangeRecorder:
     `can_be_undone` unless a service prevents it. An undo sets `undoes`, at most one of the changes of each client, by
     client, and `restored`, the earlier version that it restores, by document. `locked`: the documents that the
     transaction has written to only so that others conflict with it, with the fields that the lock has read.
-    `approved_by`: the coach who approved the change of an assistant.
+    `approved_by`: the coach who approved the change of an assistant, and `decided_in` where. `sends`: mail or a
+    notification to a client is queued.
     `changes_cached`: documents that processes cache are changed or deleted. `after_commit`: called once the transaction
     is committed, for what processes count in memory.
     """
@@ -220,11 +231,19 @@ class ChangeRecorder:
     after_commit: list[Callable[[], None]] = field(default_factory=list)
     author: Principal | None = None
     approved_by: Approver | None = None
+    decided_in: DecidedIn | None = None
+    sends: bool = False
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was written that the log records."""
         return not (self.documents or self.events or self.removed_entries)
+
+    async def check(self, ctx: Context) -> None:
+        """Raise what the checks of the changed collections raise."""
+        for check in {change.history.check for change in self.documents.values()}:
+            if check is not None:
+                await check(ctx, [change for change in self.documents.values() if change.history.check is check])
 
     def prevent_undo(self) -> None:
         """Make the change one that cannot be undone."""

@@ -93,9 +93,9 @@ async def in_transaction(
 
     `work` is called again when the transaction fails for a transient reason, such as a write conflict, and the commit
     is repeated when its outcome is unknown: Motor's own `with_transaction` commits outside its retry loop, so it does
-    neither for a commit. What `work` has changed is stored in the change log before the commit. If it has changed
-    documents that processes cache, it returns or raises when none of them uses what it read before (see CacheWait).
-    It is also called again after what it was missing is prepared (see Unprepared).
+    neither for a commit. What `work` has changed is checked (see History) and stored in the change log before the
+    commit. If it has changed documents that processes cache, it returns or raises when none of them uses what it read
+    before (see CacheWait). It is also called again after what it was missing is prepared (see Unprepared).
     Nothing is repeated after `patience` seconds, or once the database is lost (see DatabaseMonitor): then raises
     Unavailable, or the driver's error when the outcome of the commit is still unknown.
     """
@@ -121,7 +121,9 @@ async def rehearse(ctx: Context, work: Callable[[Context], Awaitable[T]]) -> T:
     """Call `work` in a transaction that is rolled back, and return its result."""
 
     async def work_and_end(tx: Context) -> T:
-        raise _Rehearsed(await work(tx))
+        result = await work(tx)
+        await tx.changes.check(tx)
+        raise _Rehearsed(result)
 
     try:
         return await in_transaction(ctx, work_and_end)
@@ -159,6 +161,7 @@ async def _repeat(
                 attempts.append(ChangeRecorder())
                 tx = replace(ctx, session=session, recorder=attempts[-1])
                 result = await work(tx)
+                await tx.changes.check(tx)
                 change_ids = [] if tx.changes.is_empty else await ctx.services.change_log.write(tx)
                 await _commit(ctx, session, may_continue)
                 ctx.change_ids.extend(change_ids)

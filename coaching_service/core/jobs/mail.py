@@ -221,6 +221,8 @@ async def enqueue_mail(ctx: Context, mail: NewMail) -> None:
 
 async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     """Queue mails in the caller's transaction, as `enqueue_mail` does each of them."""
+    if ctx.recorder is not None and mails:
+        ctx.recorder.sends = True
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
         await unsent_mail.sandbox_mails.insert_many(
             ctx,

@@ -24,6 +24,7 @@ class Reason(StrEnum):
     PROGRAM_DAYS = "it replaces days of a program"
     OTHERS_VALUE = "it replaces a value that another person or program has recorded"
     LOAD_RAISED = "a load becomes more than 1.5 times or 20 kg more than it was ten minutes ago"
+    UNUSUAL_AMOUNT = "it has loads, sets, repetitions or times far above those of the client"
     MANY_CHANGES = "there were more than 30 changes in ten minutes"
     MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
     MANY_REMOVED = "more than three workouts were removed in ten minutes"
@@ -46,7 +47,6 @@ def find_reasons(
     dates: Iterable[str] = (),
     days: int = 0,
     clients: int = 1,
-    contacts: bool = False,
     done_work: bool = False,
     far_values: bool = False,
     program_days: bool = False,
@@ -54,12 +54,10 @@ def find_reasons(
     """Return the reasons that hold for a change.
 
     `dates` (YYYY-MM-DD) are compared with `today`, the client's date. `days` is the number of days of the source or
-    the target, whichever has more. `clients`: how many are changed. `contacts`: people receive mail or messages.
-    `done_work`: what a client has done is overwritten. `far_values`: a value is far from the last of its kind.
-    `program_days`: workouts of a program are replaced.
+    the target, whichever has more. `clients`: how many are changed. `done_work`: what a client has done is overwritten.
+    `far_values`: a value is far from the last of its kind. `program_days`: workouts of a program are replaced.
     """
     checks = {
-        Reason.CONTACT: contacts,
         Reason.DONE_WORK: done_work,
         Reason.MANY_DAYS: days > MAX_DAYS,
         Reason.MANY_CLIENTS: clients > 1,

@@ -11,20 +11,22 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeAlias, TypedDict
+from typing import TypedDict
 
 from coaching_service.core.changes import history
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Documents, declared_collections, now
-from coaching_service.core.database.field_changes import set_path
+from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import DocumentFields, Stored
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import RaisedLoad, Written
+from coaching_service.integrations.proposals.versions import Version
 from coaching_service.people.account.load_units import convert_stored_load
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.done_work import regular_blocks
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.plan_changes import (
     is_done_work_changed,
     is_plan_changed,
@@ -34,8 +36,6 @@ from coaching_service.training.workouts.plan_changes import (
 
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
-# A changed document before and afterwards.
-_Versions: TypeAlias = tuple[DocumentChange, DocumentFields | None, DocumentFields | None]
 _WINDOW = timedelta(minutes=10)
 
 
@@ -57,7 +57,10 @@ class DayLoads(TypedDict):
 
 
 class CallSpending(TypedDict):
-    """What a call changes: days of clients (`client date`), how many workouts it removes, and loads."""
+    """What a call changes: days of clients (`client date`), how many workouts it removes, and loads.
+
+    What only adds to days without a workout counts as one day.
+    """
 
     days: list[str]
     removed: int
@@ -81,17 +84,18 @@ _spending = Documents[StoredSpending](
 )
 
 
-async def spend(tx: Context, call_id: ObjectId, written: Written) -> set[Reason]:
+async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequence[Version]) -> set[Reason]:
     """Count a call in whose transaction everything is written, or return why it has to be confirmed.
 
-    `call_id` is the same when the transaction is repeated.
+    `call_id` is the same when the transaction is repeated. `versions`: of what it has changed.
     """
     if written.leads_back or not tx.changes.documents:  # a dry run changes nothing
         return set()
     outside = replace(tx, session=None, thread=None, recorder=None)
-    changes = [each for each in tx.changes.documents.values() if each.client_id is not None]
-    workouts = await _read_versions(tx, [each for each in changes if each.history.kind == "workout"])
+    workouts = [each for each in versions if each.change.history.kind == "workout" and each.change.client_id]
     own = _measure(workouts, written.raised)
+    if await _only_fills_empty_days(tx, workouts):
+        own["days"] = [f"empty days {call_id}"]
     # At once: calls at the same time see it, whether their transactions commit or not.
     await _spending.upsert(outside, {"_id": call_id}, {"credentialId": tx.caller.credential_id, **own})
     recent = await _list_recent(outside, other_than=call_id)
@@ -124,7 +128,7 @@ async def _list_recent(ctx: Context, *, other_than: ObjectId) -> list[StoredSpen
 # --- what a call changes ---------------------------------------------------------------------------------------------
 
 
-def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> CallSpending:
+def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallSpending:
     spending: CallSpending = {"days": [], "removed": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
@@ -153,33 +157,25 @@ def _measure(workouts: Sequence[_Versions], raised: Sequence[RaisedLoad]) -> Cal
     return {**spending, "days": sorted({*spending["days"]})}
 
 
+async def _only_fills_empty_days(tx: Context, workouts: Sequence[Version]) -> bool:
+    """Return whether workouts are only added, to days of clients that had none; check-ins do not count."""
+    added: dict[ObjectId, set[str]] = {}
+    for change, before, after in workouts:
+        if before is not None or after is None or change.client_id is None:
+            return False
+        added.setdefault(change.client_id, set()).add(after["date"])
+    ids = {each.change.id for each in workouts}
+    for client_id, dates in added.items():
+        there = await block_batches.read_days(tx, ClientCalendar(client_id), {"$in": sorted(dates)})
+        if any(block["_id"] not in ids for block in regular_blocks(there)):
+            return False
+    return bool(added)
+
+
 def _is_emptied(before: DocumentFields | None, after: DocumentFields, left: Set[ObjectId]) -> bool:
     """Return whether all items of a workout are removed, and not moved to another one: they are not `left`."""
     removed = {item["_id"] for item in before["items"]} if before is not None else set()
     return bool(removed) and not after["items"] and removed.isdisjoint(left)
-
-
-async def _read_versions(tx: Context, changes: Sequence[DocumentChange]) -> list[_Versions]:
-    """Return changed documents completely, before and after: None where they do not exist."""
-    if not changes:
-        return []
-    collection = declared_collections()[changes[0].collection]
-    stored: dict[ObjectId, Any] = {
-        each["_id"]: each
-        for each in await collection.find_whole(tx, [each.id for each in changes if each.action == "changed"])
-    }
-    versions = []
-    for change in changes:
-        before, after = change.before, change.after
-        if change.action == "changed":
-            after = stored[change.id]
-            before = dict(after)
-            for path, (value, _) in change.values.items():
-                set_path(before, path, value)
-            for path, (order, _) in change.added.items():
-                set_path(before, path, [each for each in after[path] if each["_id"] in order])
-        versions.append((change, before, after))
-    return versions
 
 
 def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""What an assistant with `confirmInChat` may confirm itself in any ten minutes: 5 messages and 20 other calls.
+"""What an assistant with `confirmInChat`, or a key, may confirm in any ten minutes: 5 messages and 20 other calls.
 
 The document of a key or grant is written in the transaction of the call: of calls at the same time that together are
 too much, one fails.
@@ -44,13 +44,13 @@ _allowances = Documents[StoredAllowance](
 
 async def has_room(ctx: Context, messages: int) -> bool:
     """Return whether the calling assistant may confirm one more call, which writes to so many people."""
-    return ctx.caller.may_confirm and _has_room(await _list_recent(ctx), messages)
+    return _has_room(await _list_recent(ctx), messages)
 
 
 async def use(tx: Context, messages: int) -> bool:
     """Count a call that the calling assistant confirms, in its transaction; returns whether it may."""
     recent = await _list_recent(tx)
-    if not tx.caller.may_confirm or not _has_room(recent, messages):
+    if not _has_room(recent, messages):
         return False
     confirmed: list[ChatConfirmation] = [*recent, {"at": now(), "messages": messages}]
     await _allowances.upsert(tx, {"_id": tx.caller.credential_id}, {"confirmed": confirmed})

@@ -19,6 +19,8 @@ def report_decision(ctx: Context, proposal: Proposal, decision: Decision) -> Non
     data: dict[str, EventValue] = {"status": decision.status}
     if decision.by is not None:
         data["decidedBy"] = decision.by["_id"]
+    if decision.place is not None:
+        data["decidedIn"] = decision.place
     _report(ctx, "proposal.decided", proposal, data)
 
 

@@ -9,16 +9,18 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.database.recording import Approver
-from coaching_service.core.fields import Description, Private
+from coaching_service.core.database.recording import Approver, DecidedIn
+from coaching_service.core.fields import Default, Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
+from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.people.customers.models import NamedCustomer
 
-Status = Literal["pending", "executed", "rejected", "expired", "failed", "recalled"]
+Status = Literal["pending", "executed", "rejected", "expired", "failed", "recalled", "stale"]
 _STATUS = (
     "`pending`: a coach has to decide; `executed`: approved and done; `rejected`; `expired`: nobody decided within 24 "
     "hours; `failed`: approved, but the assistant was not allowed to do it any more; "
+    "`stale`: the records have changed since; "
     "`recalled`: approved, and its messages were recalled, or deleted before the client had read them."
 )
 # The result of a tool as programs read it. It depends on the tool: docs/assistants.md describes each.
@@ -49,6 +51,14 @@ class Resolution(TypedDict):
     meaning: object  # of the feature that resolved it: identifiers, a date or documents; the proposal only returns it
 
 
+class ShownRecord(TypedDict):
+    """A record that a call changes, with the version that the coach is shown."""
+
+    collection: str
+    _id: ObjectId
+    version: int
+
+
 class NewProposal(TypedDict):
     """What an assistant proposes.
 
@@ -68,6 +78,7 @@ class NewProposal(TypedDict):
     hasKey: Annotated[bool, Private]  # it was proposed with an API key
     call: Annotated[str, Private]
     shown: Annotated[str, Private]
+    records: NotRequired[Annotated[list[ShownRecord], Private]]  # older ones have none
     customerIds: Annotated[list[ObjectId], Private]
     status: Annotated[Status, Description(_STATUS)]
     expiresAt: Annotated[datetime, Description("Until when it can be approved.")]
@@ -78,13 +89,19 @@ class Proposal(NewProposal, Stored):
 
     decidedAt: Annotated[datetime | None, Description("When it was approved, rejected or expired; else null.")]
     decidedBy: Annotated[Approver | None, Description("Who approved or rejected it.")]
+    decidedIn: NotRequired[
+        Annotated[
+            DecidedIn | None,
+            Description("Where: on a `page`, over the `api`, or in the `view` of an application; null until then."),
+        ]
+    ]
+    note: NotRequired[Annotated[str | None, Description("What the coach wrote who rejected it, if anything.")]]
     result: Annotated[
         ToolResult | None,
         fields.Dict(),
         Description("What the tool has returned; of a failed one `{code, message}`; null until it is decided."),
     ]
     resultText: NotRequired[Annotated[str, Private]]  # of the result, for assistants
-    isStale: NotRequired[Annotated[bool, Private]]  # an approval was refused: what was shown has changed
     isMailed: NotRequired[Annotated[bool, Private]]  # a mail to the coach has included it
 
 
@@ -94,10 +111,33 @@ class ProposalQuery(PartQuery):
     status: Annotated[Status | None, Description("Only proposals with this status.")]
 
 
+class Rejection(TypedDict):
+    """What the coach writes to the assistant."""
+
+    note: Annotated[
+        str | None, Text(max_length=500), Description("What the assistant reads about it. Default: nothing.")
+    ]
+
+
+class ManyRejections(Rejection):
+    """The proposals to reject: these, or all pending ones of an assistant or API key."""
+
+    ids: Annotated[list[ObjectId], ListOf(Identifier(), maximum=100), Default(list)]
+    assistantId: ObjectId | None
+
+
+class Rejected(TypedDict):
+    """How many proposals were rejected."""
+
+    rejected: int
+
+
 @dataclass(frozen=True)
 class Decision:
-    """How a proposal was decided: its status, who decided, and the result."""
+    """How a proposal was decided: its status, who decided and where, the result, and what the coach wrote."""
 
     status: Status
     by: Approver | None = None
     result: ToolResult | None = None
+    place: DecidedIn | None = None
+    note: str | None = None

@@ -12,7 +12,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import CursorPage
 from coaching_service.integrations.proposals import service
-from coaching_service.integrations.proposals.models import Proposal, ProposalQuery
+from coaching_service.integrations.proposals.models import ManyRejections, Proposal, ProposalQuery, Rejected, Rejection
 
 routes = Routes(
     "/coach/proposals", tag="Proposals", path_descriptions={"proposalId": "The identifier of the proposal."}
@@ -47,10 +47,20 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: Claim | N
     It is done with the rights that the assistant has now; if they do not suffice any more, the response is 403 and the
     proposal has failed. If what was shown has changed, nothing is done: `PROPOSAL_STALE`.
     """
-    return await service.approve(ctx, proposal_id, claim)
+    return await service.approve(ctx, proposal_id, claim, place="api")
 
 
-@_decision("/{proposalId}/reject")
-async def reject_proposal(ctx: Context, proposal_id: ObjectId) -> Proposal:
-    """Reject a proposal: nothing is done."""
-    return await service.reject(ctx, proposal_id)
+@_decision("/{proposalId}/reject", body_optional=True)
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, body: Rejection) -> Proposal:
+    """Reject a proposal: nothing is done, and the same call is refused for 24 hours."""
+    return await service.reject(ctx, proposal_id, body["note"], place="api")
+
+
+@routes.post("/reject", access=session_only(), status=200, idempotent=True)
+async def reject_proposals(ctx: Context, body: ManyRejections) -> Rejected:
+    """Reject several proposals.
+
+    Those with the given identifiers, or all that wait of an assistant or API key. What is decided already is left out.
+    """
+    rejected = await service.reject_many(ctx, body["ids"], body["assistantId"], body["note"], place="api")
+    return {"rejected": rejected}

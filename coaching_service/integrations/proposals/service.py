@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from typing import Literal, cast
 
 import orjson
@@ -14,17 +16,18 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.visibility import Visibility
 from coaching_service.core.database.conflicts import AlreadyClaimed
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.recording import Approver
+from coaching_service.core.database.documents import Filter, declared_collections, now
+from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.idempotency import Claim, RequestInProgress
+from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.queue import Job
+from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_parts import ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
+from coaching_service.core.mcp.results import typed
 from coaching_service.core.mcp.tools import find_tool
 from coaching_service.core.pagination import CursorPage
 from coaching_service.integrations.proposals import events, notifications, store
@@ -39,7 +42,9 @@ from coaching_service.integrations.proposals.tool_calls import (
     Approval,
     Call,
     ProposalClosed,
+    ProposalRejected,
     ProposalStale,
+    TooManyProposals,
     Unconfirmed,
     carry_out,
     find_tool_denial,
@@ -55,6 +60,8 @@ from coaching_service.progress.conversation.events import MessagesRecalled
 # The operations in the history of what happens to a proposal without a request of a coach.
 PROPOSE, EXPIRE = "propose_change", "expire_proposal"
 _HIDDEN = "It changes records that you may not see."
+MAX_PENDING = 50  # of one assistant and coach
+_LOOK_AGAIN = timedelta(seconds=8)  # whether the records have changed
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
 
@@ -65,7 +72,8 @@ _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
 async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
     """Store a call that has to be confirmed, and return it as a proposal of the caller, an assistant.
 
-    An equal call that is pending, and would still do the same, is returned instead.
+    An equal call that is pending, and would still do the same, is returned instead. Raises ProposalRejected if the
+    coach has rejected an equal one within a day, TooManyProposals, and Conflict for the idempotency key of another one.
     """
     assistant = await _identify_assistant(ctx)
     ctx = replace(ctx, operation=PROPOSE)
@@ -84,6 +92,7 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
         if pending["shown"] == unconfirmed.shown and pending["expiresAt"] > now():
             return pending
         await _decide(ctx, pending, Decision("expired"))
+    await _require_welcome(ctx, call, identity)
     new: NewProposal = {
         "tool": call.tool.name,
         "summary": unconfirmed.line,
@@ -97,16 +106,32 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
         "hasKey": caller.via == "apiKey",
         "call": identity,
         "shown": unconfirmed.shown,
+        "records": list(unconfirmed.records),
         "customerIds": list(unconfirmed.customer_ids),
         "status": "pending",
         "expiresAt": now() + store.LIFETIME,
     }
     proposal = await store.create(ctx, new)
     arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
-    await queue.enqueue(ctx, EXPIRE, arguments, after=store.LIFETIME, about=events.only_client(proposal))
+    await queue.enqueue(ctx, EXPIRE, arguments, after=_LOOK_AGAIN, about=events.only_client(proposal))
     await notifications.make_due(ctx, proposal)
     events.report_creation(ctx, proposal)
     return proposal
+
+
+async def _require_welcome(ctx: Context, call: Call, identity: str) -> None:
+    """Raise what `propose` raises for a new proposal."""
+    rejected = {"call": identity, "status": "rejected", "decidedAt": {"$gt": now() - store.LIFETIME}}
+    if (refused := await store.find_one(ctx, rejected)) is not None:
+        note = refused.get("note")
+        raise ProposalRejected(f"REJECTED: the coach has rejected this call{f': {typed(note)}' if note else ''}")
+    own: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id, **store.has_status("pending")}
+    if await store.proposals.count(ctx, own) >= MAX_PENDING:
+        raise TooManyProposals
+    key = call.idempotency_key
+    if key is not None and await store.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
+        message = "This idempotencyKey was used with another call or other arguments"
+        raise Conflict(message, code=IdempotencyKeyReused.default_code)
 
 
 async def _identify_assistant(ctx: Context) -> ProposingAssistant:
@@ -220,8 +245,10 @@ def _status(proposal: Proposal) -> Status:
 # --- deciding --------------------------------------------------------------------------------------------------------
 
 
-async def approve(ctx: Context, proposal_id: ObjectId, claim: Claim | None = None) -> Proposal:
-    """Carry out a proposal with the rights that its assistant has now, and return it.
+async def approve(
+    ctx: Context, proposal_id: ObjectId, claim: Claim | None = None, *, place: DecidedIn = "page"
+) -> Proposal:
+    """Carry out a proposal with the rights that its assistant has now, and return it; `place`: where it is approved.
 
     A proposal that was approved under the same `claim` is returned. Raises NotFound as `get` does, ProposalClosed,
     ProposalStale; Forbidden, and the proposal has failed, if the assistant may not do it any more; and Conflict while
@@ -231,25 +258,53 @@ async def approve(ctx: Context, proposal_id: ObjectId, claim: Claim | None = Non
         return await get(ctx, proposal_id)
     proposal = await _get_open(ctx, proposal_id)
     try:
-        await _execute(ctx, proposal, claim)
+        await _execute(ctx, Approval(proposal, ctx.caller, place, claim))
     except Forbidden as error:
-        await _fail(ctx, proposal, error)
+        result = {"code": error.code, "message": str(error)}
+        await _decide(ctx, proposal, Decision("failed", _identify_coach(ctx), result, place))
         raise
     except ProposalStale:
-        pending = {"_id": proposal_id, "status": "pending"}
-        await store.proposals.set_derived(ctx, pending, {"$set": {"isStale": True}})
+        await _decide(ctx, proposal, Decision("stale"))
         raise
     return await get(ctx, proposal_id)
 
 
 @transactional
-async def reject(ctx: Context, proposal_id: ObjectId) -> Proposal:
-    """Reject a proposal and return it. Raises NotFound as `get` does, ProposalClosed."""
+async def reject(
+    ctx: Context, proposal_id: ObjectId, note: str | None = None, *, place: DecidedIn = "page"
+) -> Proposal:
+    """Reject a proposal, with what the assistant is to read, and return it.
+
+    Raises NotFound as `get` does, ProposalClosed.
+    """
     proposal = await _get_open(ctx, proposal_id)
-    if not await _decide(ctx, proposal, Decision("rejected", _identify_coach(ctx))):
+    if not await _decide(ctx, proposal, Decision("rejected", _identify_coach(ctx), None, place, note or None)):
         raise ProposalClosed
     await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=events.only_client(proposal))
     return await get(ctx, proposal_id)
+
+
+async def reject_many(
+    ctx: Context,
+    ids: Sequence[ObjectId],
+    assistant_id: ObjectId | None = None,
+    note: str | None = None,
+    *,
+    place: DecidedIn = "page",
+) -> int:
+    """Reject proposals on which the caller decides, or all that wait of an assistant; returns how many were rejected.
+
+    Those that are decided, or not there, are left out.
+    """
+    if assistant_id is not None:
+        where = _own(ctx) | store.has_status("pending") | await _in_scope(ctx) | {"assistant._id": assistant_id}
+        ids = [each["_id"] for each in await store.find(ctx, where, sort=store.NEWEST_FIRST)]
+    rejected = 0
+    for proposal_id in ids:
+        with suppress(NotFound, ProposalClosed):
+            await reject(ctx, proposal_id, note, place=place)
+            rejected += 1
+    return rejected
 
 
 async def decide_in_view(
@@ -257,12 +312,13 @@ async def decide_in_view(
 ) -> Proposal:
     """Approve or reject a proposal of the calling assistant, whose coach has decided in its view, and return it.
 
-    Raises Forbidden without the secret of the proposal, which only views receive; NotFound; and as the decision does.
+    Raises Forbidden for a key, and without the secret of the proposal, which only views receive; NotFound; and as the
+    decision does.
     """
-    if not is_nonce_of(ctx.services, proposal_id, nonce):
+    if ctx.caller.via == "apiKey" or not is_nonce_of(ctx.services, proposal_id, nonce):
         raise Forbidden("Only the coach decides on a proposal")
     await find_own(ctx, proposal_id)
-    return await (approve if decision == "approve" else reject)(ctx, proposal_id)
+    return await (approve if decision == "approve" else reject)(ctx, proposal_id, place="view")
 
 
 async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
@@ -273,8 +329,9 @@ async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
     return proposal
 
 
-async def _execute(ctx: Context, proposal: Proposal, claim: Claim | None) -> None:
+async def _execute(ctx: Context, approval: Approval) -> None:
     """Carry out the call of a proposal, as its assistant. Raises Forbidden, ProposalClosed, ProposalStale, Conflict."""
+    proposal = approval.proposal
     tool = find_tool(proposal["tool"])
     principal = await _load_assistant(ctx.services, proposal)
     if (denial := find_tool_denial(tool, principal)) is not None:
@@ -284,7 +341,7 @@ async def _execute(ctx: Context, proposal: Proposal, claim: Claim | None) -> Non
     try:
         arguments = validate_arguments(tool.takes, sent)
         acting = await use_unit_of_client(acting, arguments.get("customerId"))
-        call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=Approval(proposal, ctx.caller, claim))
+        call = Call(tool, arguments, sent, proposal["idempotencyKey"], approval=approval)
         if call.identity(acting) != proposal["call"]:  # its loads would be in another unit
             raise ProposalStale
         await carry_out(acting, call)
@@ -304,11 +361,6 @@ async def _load_assistant(services: Services, proposal: Proposal) -> Principal:
     if principal is None:
         raise Forbidden("The assistant is not connected any more, or its API key is gone")
     return principal
-
-
-async def _fail(ctx: Context, proposal: Proposal, error: Forbidden) -> None:
-    result = {"code": error.code, "message": str(error)}
-    await _decide(ctx, proposal, Decision("failed", _identify_coach(ctx), result))
 
 
 async def forget_responses(ctx: Context, event: CustomersDeleted) -> None:
@@ -333,18 +385,37 @@ async def _decide(ctx: Context, proposal: Proposal, decision: Decision) -> bool:
     return True
 
 
-async def expire_step(services: Services, job: Job) -> None:
-    """Mark an undecided proposal as expired."""
+async def expire_step(services: Services, job: Job) -> RunAgain | None:
+    """Close an undecided proposal once it has expired, or its records have changed; look again until then."""
     with suppress(NotFound):  # the company is deleted
         owner = await team.get_owner(services, job.arguments["companyId"])
-        await _expire(Context(services, owner, interface="system", operation=EXPIRE), job.arguments["proposalId"])
+        ctx = Context(services, owner, interface="system", operation=EXPIRE)
+        if not await _close(ctx, job.arguments["proposalId"]):
+            return RunAgain(_LOOK_AGAIN)
+    return None
 
 
 @transactional
-async def _expire(ctx: Context, proposal_id: ObjectId) -> None:
+async def _close(ctx: Context, proposal_id: ObjectId) -> bool:
+    """Return whether a proposal is decided, or can be closed, and is then."""
     proposal = await store.find_one(ctx, {"_id": proposal_id, "status": "pending"})
-    if proposal is not None:
-        await _decide(ctx, proposal, Decision("expired"))
+    if proposal is None:
+        return True
+    is_expired = proposal["expiresAt"] <= now()
+    if not is_expired and not await _has_changed(ctx, proposal):
+        return False
+    return await _decide(ctx, proposal, Decision("expired" if is_expired else "stale"))
+
+
+async def _has_changed(ctx: Context, proposal: Proposal) -> bool:
+    """Return whether a record that the coach is shown has another version, or is gone."""
+    shown = {each["_id"]: each for each in proposal.get("records", ())}
+    for name in {each["collection"] for each in shown.values()}:
+        ids = [each["_id"] for each in shown.values() if each["collection"] == name]
+        found = await declared_collections()[name].find(ctx, {"_id": {"$in": ids}}, fields=("version",))
+        if {each["_id"]: each["version"] for each in found} != {each: shown[each]["version"] for each in ids}:
+            return True
+    return False
 
 
 def _identify_coach(ctx: Context) -> Approver:

@@ -28,6 +28,7 @@ proposals = Documents[Proposal](
         Index(("customerIds",)),
         Index(("result.changeId",), partial_filter=(("result.changeId", {"$exists": True}),)),
         Index(("call",), unique=True, partial_filter=_PENDING),
+        Index(("call", "status")),
     ),
     private=private_of(Proposal),
     client_field="customerIds",
@@ -37,10 +38,13 @@ proposals = Documents[Proposal](
 )
 
 
+_UNDECIDED: Document = {"decidedAt": None, "decidedBy": None, "decidedIn": None, "note": None, "result": None}
+
+
 async def create(ctx: Context, new: NewProposal) -> Proposal:
     """Store a new proposal. Raises AlreadyClaimed if the same call is pending."""
     where = {"_id": ObjectId()}
-    await proposals.claim(ctx, {**where, **new, "decidedAt": None, "decidedBy": None, "result": None})
+    await proposals.claim(ctx, {**where, **new, **_UNDECIDED})
     [stored] = await find(ctx, where)
     return stored
 
@@ -73,6 +77,8 @@ async def decide(ctx: Context, proposal_id: ObjectId, decision: Decision) -> boo
         "status": decision.status,
         "decidedAt": now(),
         "decidedBy": decision.by,
+        "decidedIn": decision.place,
+        "note": decision.note,
         "result": decision.result,
     }
     if decision.status == "expired":

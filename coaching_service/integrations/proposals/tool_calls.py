@@ -19,8 +19,9 @@ from coaching_service.core.auth.access import find_denial
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.errors import Conflict, Forbidden
+from coaching_service.core.errors import Conflict, Forbidden, ServiceError
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import (
     Claim,
@@ -37,8 +38,15 @@ from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import allowance, events, store
 from coaching_service.integrations.proposals._changes import describe_changes, is_shown
-from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange, Resolution
+from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange, Resolution, ShownRecord
 from coaching_service.integrations.proposals.store import StoredConfirmation
+from coaching_service.integrations.proposals.versions import (
+    AMOUNTS,
+    Version,
+    find_unusual,
+    reaches_people,
+    read_versions,
+)
 from coaching_service.people.customers import service as customers
 
 TOKEN_LIFETIME = store.CONFIRMATION_LIFETIME
@@ -59,6 +67,7 @@ class Approval:
 
     proposal: Proposal
     coach: Principal
+    place: DecidedIn
     claim: Claim | None = None
 
 
@@ -99,6 +108,7 @@ class Unconfirmed(Exception):
         line: str,
         reasons: Sequence[Reason],
         shown: str,
+        records: Sequence[ShownRecord],
         changes: Sequence[ProposedChange],
         customer_ids: Sequence[ObjectId],
         resolved: Sequence[Resolution],
@@ -106,6 +116,7 @@ class Unconfirmed(Exception):
         super().__init__(line)
         self.messages = _count_messages(reasons, customer_ids)
         self.call, self.line, self.reasons, self.shown = call, line, reasons, shown
+        self.records = records
         self.changes, self.customer_ids, self.resolved = changes, customer_ids, resolved
 
     @property
@@ -119,6 +130,20 @@ class ProposalStale(Conflict):
 
     default_code = "PROPOSAL_STALE"
     default_message = "The records have changed since this was proposed; ask the assistant to propose it again"
+
+
+class ProposalRejected(Conflict):
+    """The coach has rejected the same call within the last 24 hours."""
+
+    default_code = "REJECTED"
+
+
+class TooManyProposals(ServiceError):
+    """The assistant has 50 proposals that wait for the coach."""
+
+    status, reason = 429, "Too Many Requests"
+    default_code = "TOO_MANY_PROPOSALS"
+    default_message = "50 proposals wait for the coach, who has to decide on some first"
 
 
 class ProposalClosed(Conflict):
@@ -217,8 +242,9 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
     proposal = approval.proposal
     if approval.claim is not None:
         await claim_steps(tx, approval.claim, [proposal["_id"]], lambda _: events.only_client(proposal))
-    decision = Decision("executed", {"_id": approval.coach.id, "name": approval.coach.name})
-    tx.changes.approved_by = decision.by
+    by: Approver = {"_id": approval.coach.id, "name": approval.coach.name}
+    decision = Decision("executed", by, place=approval.place)
+    tx.changes.approved_by, tx.changes.decided_in = by, approval.place
     if not await store.decide(tx, proposal["_id"], decision):
         raise ProposalClosed
     output = await work()
@@ -257,11 +283,9 @@ async def _note_archived(tx: Context, written: Written) -> Written:
 
 async def _require_confirmation(tx: Context, call: Call, written: Written) -> None:
     """Use up the confirmation of the call, if it needs one. Raises Forbidden, Unconfirmed, ProposalStale."""
-    reasons = {*written.reasons, *([Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
-    if undeclared := reasons - call.tool.confirms:
-        raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
-    if reasons & OUTREACH and not tx.caller.may_reach_out:
-        raise OutreachDenied
+    await tx.changes.check(tx)
+    versions = [] if written.leads_back else await read_versions(tx, AMOUNTS)
+    reasons = _find_reasons(tx, call, written, versions)
     # Not the reasons: what the assistant has done in the last minutes is one.
     shown = _digest([written.line, written.depends_on, _versions(tx)])
     if call.approval is not None:
@@ -270,14 +294,31 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         return
     if await _use_token(tx, call, shown, reasons):
         return
+    if unusual := await find_unusual(tx, versions):
+        reasons.add(Reason.UNUSUAL_AMOUNT)
     if not reasons:
-        reasons = await budgets.spend(tx, call.id, written)
+        reasons = await budgets.spend(tx, call.id, written, versions)
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
-        line = written.proposed or written.line
+        line = " ".join([written.proposed or written.line, *unusual])
         resolved: list[Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
-        raise Unconfirmed(call, line, ordered, shown, changes, customer_ids, resolved)
+        raise Unconfirmed(call, line, ordered, shown, _list_records(tx), changes, customer_ids, resolved)
+
+
+def _find_reasons(tx: Context, call: Call, written: Written, versions: Sequence[Version]) -> set[Reason]:
+    """Return the reasons for a confirmation that the tool has found, and those of the call as a whole.
+
+    Raises OutreachDenied.
+    """
+    reasons = {*written.reasons, *([Reason.MANY_CLIENTS] if len(_changed_clients(tx)) > 1 else [])}
+    if undeclared := reasons - call.tool.confirms:
+        raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
+    if reaches_people(tx, versions):
+        reasons.add(Reason.CONTACT)
+    if reasons & OUTREACH and not tx.caller.may_reach_out:
+        raise OutreachDenied
+    return reasons
 
 
 async def _find_confirmation(tx: Context, call: Call) -> StoredConfirmation | None:
@@ -292,8 +333,10 @@ async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Re
     known = await _find_confirmation(tx, call)
     if known is None or known["shown"] != shown:
         return False
-    if call.in_chat and not await allowance.use(tx, _count_messages(reasons, _concerned_clients(tx, call))):
+    is_limited = call.in_chat or tx.caller.via == "apiKey"  # the program of a key answers what its user would be asked
+    if is_limited and not await allowance.use(tx, _count_messages(reasons, _concerned_clients(tx, call))):
         return False
+    tx.changes.approved_by, tx.changes.decided_in = {"_id": tx.caller.id, "name": tx.caller.name}, "chat"
     await store.confirmations.delete(tx, {"_id": known["_id"]})  # with what the call does
     return True
 
@@ -312,14 +355,24 @@ def _concerned_clients(tx: Context, call: Call) -> list[ObjectId]:
 
 
 def _versions(tx: Context) -> list[list[object]]:
-    """Return the documents that the call changes, with the versions they have now; of new ones only how many.
+    """Return the documents that the call changes, with the versions they have now; of new ones only how many."""
+    records = _list_records(tx)
+    created = {each.id for each in tx.changes.documents.values() if is_shown(each)} - {each["_id"] for each in records}
+    return [[len(created)], *sorted([[*each.values()] for each in records], key=str)]
+
+
+def _list_records(tx: Context) -> list[ShownRecord]:
+    """Return the existing documents that the call changes, with the versions they have now.
 
     Left out is what only follows: the conversation of a message, and the delivered message whose sending is undone.
     """
     followed = [each for each in tx.changes.documents.values() if is_shown(each)]
-    changes = list({each.id: each for each in reversed(followed)}.values())
-    existing = [[change.collection, change.id, change.from_version] for change in changes if change.action != "created"]
-    return [[len(changes) - len(existing)], *sorted(existing, key=str)]
+    changes = {each.id: each for each in reversed(followed)}.values()
+    return [
+        {"collection": change.collection, "_id": change.id, "version": change.from_version}
+        for change in changes
+        if change.action != "created"
+    ]
 
 
 def _digest(value: object) -> str:

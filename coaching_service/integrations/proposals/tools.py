@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.lists import format_time
-from coaching_service.core.mcp.results import Answer
+from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Identifier, Text
 from coaching_service.integrations.proposals import service
@@ -23,12 +23,12 @@ _SENTENCES: dict[Status, str] = {
     "rejected": "The coach has rejected it; nothing was changed. Do not propose it again unless the user asks for it.",
     "expired": "It has expired without a decision; nothing was changed.",
     "recalled": "The coach has approved it, and the messages were recalled; the client does not have them.",
+    "stale": (
+        "The records have changed since, so that it cannot be approved; nothing was changed. Make the call again, so "
+        "that it is proposed as it is now."
+    ),
     "failed": "The coach has approved it, but this access was not allowed to do it any more; nothing was changed.",
 }
-_STALE = (
-    "The coach could not approve it, because the records have changed since; nothing was changed. Make the call again, "
-    "so that it is proposed as it is now."
-)
 
 
 class ProposalState(TypedDict):
@@ -79,9 +79,8 @@ def describe_state(ctx: Context, proposal: Proposal) -> Answer:
 
 def _describe(ctx: Context, proposal: Proposal) -> str:
     if proposal["status"] != "pending":
-        return _SENTENCES[proposal["status"]]
-    if proposal.get("isStale"):
-        return _STALE
+        note = proposal.get("note")
+        return f"{_SENTENCES[proposal['status']]}{f' The coach writes: {typed(note)}' if note else ''}"
     url = service.url_of(ctx.services, proposal["_id"])
     return f"Pending: the coach decides at {url} until {format_time(proposal['expiresAt'])}."
 

@@ -49,5 +49,13 @@ async def list_training(ctx: Context, muscle_id: ObjectId) -> set[ObjectId]:
     return {each["_id"] for each in await exercises.find(ctx, where, fields=("_id",), hint=BY_NAME)}
 
 
+async def find_movement(ctx: Context, exercise_id: ObjectId) -> tuple[str, str] | None:
+    """Return the movement pattern and the equipment of an exercise, None unless both are known."""
+    exercise = await exercises.find_one(ctx, {"_id": exercise_id}, ("movementPattern", "equipment"))
+    if exercise is None or not exercise.get("movementPattern") or not exercise["equipment"]:
+        return None
+    return str(exercise.get("movementPattern")), exercise["equipment"]
+
+
 def _primary_muscles(exercise: ExerciseKind) -> set[ObjectId]:
     return {muscle["_id"] for muscle in exercise["muscleGroups"] if muscle["role"] == "primary"}

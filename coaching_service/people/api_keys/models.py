@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict
 
-from marshmallow import ValidationError, fields
+from marshmallow import RAISE, ValidationError, fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of
@@ -42,7 +42,8 @@ class ApiKeyRestrictions(TypedDict):
     """What a key may not do although its coach may; null: no restriction.
 
     `outreach`: an assistant that uses the key over /mcp may send mail and messages, and change several clients at once.
-    `confirmInChat`: it may confirm calls itself, within limits.
+    `confirmInChat`: it may confirm calls itself, within limits. `mcpOnly` (missing in older keys): it is refused over
+    REST.
     """
 
     readOnly: Annotated[bool, Default(False)]
@@ -65,6 +66,11 @@ class ApiKeyRestrictions(TypedDict):
             "Over /mcp, whether an assistant with this key may confirm itself what otherwise waits for the coach's "
             "approval: up to 5 messages and 20 other calls in 10 minutes."
         ),
+    ]
+    mcpOnly: Annotated[
+        bool,
+        Default(False),
+        Description("Whether the key is good at /mcp only: over REST it is refused (`KEY_MCP_ONLY`)."),
     ]
 
 
@@ -107,7 +113,7 @@ class NewApiKey(TypedDict):
     """A key to create."""
 
     name: Annotated[str, Text()]
-    restrictions: Annotated[ApiKeyRestrictions | None, fields.Nested(_RESTRICTIONS)]
+    restrictions: Annotated[ApiKeyRestrictions | None, fields.Nested(_RESTRICTIONS, unknown=RAISE)]
 
 
 class RevealedKey(TypedDict):

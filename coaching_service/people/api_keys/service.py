@@ -46,6 +46,7 @@ _DEFAULTS: ApiKeyRestrictions = {
     "expiresAt": None,
     "outreach": False,
     "confirmInChat": False,
+    "mcpOnly": False,
 }
 
 
@@ -210,6 +211,7 @@ def _to_principal(key: ApiKeyWithCoach) -> Principal:
         read_only=restrictions["readOnly"],
         may_reach_out=restrictions["outreach"],
         may_confirm=restrictions["confirmInChat"],
+        mcp_only=restrictions.get("mcpOnly", False),
         restricted=restricted,
     )
 

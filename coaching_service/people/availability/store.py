@@ -59,7 +59,12 @@ periods = Documents[Availability](
     (Index(("customerId", "from")),),
     private=private_of(StoredAvailability),
     client_field="customerId",
-    history=History("availability", _event, event_fields=("kind", "from", "until")),
+    history=History(
+        "availability",
+        _event,
+        event_fields=("kind", "from", "until"),
+        contact=lambda period: [period["note"]] if period["note"] else [],
+    ),
     transfer=Portable(
         Availability,
         RECORDS,

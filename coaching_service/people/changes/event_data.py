@@ -258,8 +258,15 @@ class ProposalCreatedNotificationData(_Proposal):
 class ProposalDecidedNotificationData(_Proposal):
     """The decision on a proposal."""
 
-    status: Annotated[Literal["executed", "rejected", "expired", "failed"], Description("What became of it.")]
-    decidedBy: NotRequired[Annotated[ObjectId, Description("The coach who decided; missing if it expired."), Optional]]
+    status: Annotated[Literal["executed", "rejected", "expired", "failed", "stale"], Description("What became of it.")]
+    decidedBy: NotRequired[Annotated[ObjectId, Description("The coach who decided; missing if nobody did."), Optional]]
+    decidedIn: NotRequired[
+        Annotated[
+            Literal["page", "api", "view", "chat"],
+            Description("Where the coach decided; missing if nobody did."),
+            Optional,
+        ]
+    ]
 
 
 _DATA: Mapping[EventType, type] = {

@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 from marshmallow import fields
 
 from coaching_service.core.database.models import DocumentFields
-from coaching_service.core.database.recording import Action, Actor, Approver, Author, Interface
+from coaching_service.core.database.recording import Action, Actor, Approver, Author, DecidedIn, Interface
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
@@ -78,6 +78,14 @@ class ChangeSummary(TypedDict):
     approvedBy: Annotated[
         Approver | None,
         Description("The coach who approved what an assistant proposed; null for other changes."),
+    ]
+    decidedBy: Annotated[Approver | None, Description("The same as `approvedBy`.")]
+    decidedIn: Annotated[
+        DecidedIn | None,
+        Description(
+            "Where it was approved: on a `page`, over the `api`, in the `view` of an application, or in the `chat` "
+            "with the assistant; null for other changes, and where it was not recorded."
+        ),
     ]
     operation: Annotated[str, Description("The operationId, the name of the assistant's tool or of the form.")]
     summary: Annotated[str, Description("What was changed, such as `3 workouts created`.")]

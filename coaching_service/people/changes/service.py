@@ -197,6 +197,8 @@ def _summary(ctx: Context, change: StoredChange) -> ChangeSummary:
         "actor": change["actor"],
         "via": change["via"],
         "approvedBy": change.get("approvedBy"),
+        "decidedBy": change.get("approvedBy"),
+        "decidedIn": change.get("decidedIn"),
         "operation": change["operation"],
         "summary": _describe_change(change),
         "customerId": change["customerId"],

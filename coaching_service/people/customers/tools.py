@@ -14,7 +14,6 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
 from coaching_service.core.mcp.lists import PageWithHint, format_figure, format_time, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
@@ -200,7 +199,7 @@ class CreateCustomer(Arguments):
     takes=CreateCustomer(),
     writes=True,
     open_world=True,
-    confirms=(Reason.CONTACT, Reason.MANY_CLIENTS),
+    confirms=(Reason.MANY_CLIENTS,),
 )
 async def create_customer(
     ctx: Context, customers: list[Mapping[str, Any]] | None, send_invitation: bool, dry_run: bool, **details: Any
@@ -216,6 +215,5 @@ async def create_customer(
     return Written(
         f"Created the client {name_client(customer)}{outcome}",
         {"customerId": customer["_id"]},
-        find_reasons(contacts=invited),
         details={"invited": invited},
     )

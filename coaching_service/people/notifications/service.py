@@ -16,6 +16,8 @@ async def make_due(ctx: Context, due: Sequence[DueNotification]) -> None:
     A key is sent once: calling this again changes nothing but the time of what has not been sent yet. What is sent is
     computed at that time by the source of its kind (`features.NOTIFICATIONS`).
     """
+    if ctx.recorder is not None and any(each.recipient["type"] == "client" for each in due):
+        ctx.recorder.sends = True
     if due:
         await store.add(ctx, due, creates=True)
 

@@ -98,6 +98,8 @@ async def enqueue(ctx: Context, message: PushMessage) -> int:
     """
     of_recipient = {"subjectId": message.recipient["_id"]}
     ids = [each["_id"] for each in await store.subscriptions.find(ctx, of_recipient, fields=("_id",))]
+    if ctx.recorder is not None:
+        ctx.recorder.sends = True
     await _enqueue(ctx, ids, message, _LIFETIME)
     return len(ids)
 

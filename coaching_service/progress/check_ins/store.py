@@ -36,12 +36,16 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     }
 
 
+def _contact(check_in: Mapping[str, Any]) -> list[str]:
+    return [str([check_in[name] for name in ("formId", "metricsSetId", "taskFields")])]
+
+
 check_ins = Documents[StoredCheckIn](
     "checkIns",
     (Index(("customerId", "_id")),),
     private=private_of(StoredCheckIn),
     client_field="customerId",
-    history=History("check_in", _event),
+    history=History("check_in", _event, contact=_contact),
     global_indexes=(Index(("dueAt",)),),
     cross_company_reason="a job schedules the check-ins of all companies",
     transfer=Portable(

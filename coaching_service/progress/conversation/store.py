@@ -45,6 +45,10 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     return {"type": event_type, "data": {"messageId": known["_id"]}}
 
 
+def _contact(message: Mapping[str, Any]) -> list[str]:
+    return [] if message["text"] is None else [message["text"]]
+
+
 messages = Documents[StoredMessage](
     "messages",
     (
@@ -54,7 +58,7 @@ messages = Documents[StoredMessage](
     ),
     private=private_of(StoredMessage),
     client_field="customerId",
-    history=History("message", _event, ("text",), undo="never"),
+    history=History("message", _event, ("text",), undo="never", contact=_contact),
     transfer=Portable(
         StoredMessage,
         RECORDS,
@@ -93,7 +97,7 @@ waiting_messages = Documents[WaitingMessage](
     (Index(("customerId", "isWaiting", *MESSAGE_ORDER)), Index(("changeId",))),
     private=private_of(WaitingMessage),
     client_field="customerId",
-    history=History("message", undo="creation"),
+    history=History("message", undo="creation", contact=_contact),
     expire=("createdAt", round((UNDO_PERIOD + timedelta(days=1)).total_seconds())),
     transfer=NotExported("messages that are delivered within a minute"),
 )

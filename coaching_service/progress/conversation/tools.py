@@ -111,7 +111,7 @@ def _describe_state(message: Message) -> str:
     destructive=True,
     open_world=True,
     outreach=True,
-    confirms=(Reason.CONTACT, Reason.MANY_CLIENTS),
+    confirms=(Reason.MANY_CLIENTS,),
     check=check_names,
 )
 async def send_message(
@@ -131,7 +131,7 @@ async def send_message(
     return Written(
         f"Sent to {name_clients(clients)}, delivered in a minute: {typed_line(text, MAX_TEXT_LENGTH)}.",
         identify_clients(clients),
-        find_reasons(contacts=True, clients=len(clients)),
+        find_reasons(clients=len(clients)),
     )
 
 
@@ -146,5 +146,4 @@ async def write_message(ctx: Context, customer_id: ObjectId, text: str, workout_
     return Written(
         f"Sent to {typed(customer['name'])}{about}, delivered in a minute: {typed_line(text, MAX_TEXT_LENGTH)}.",
         {"customerId": customer_id, "messageId": message["_id"]},
-        find_reasons(contacts=True),
     )

@@ -14,7 +14,6 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.lists import (
     PartWithHint,
     ToolPart,
@@ -124,7 +123,6 @@ def _describe_answer(answer: FormResponseAnswer) -> str:
     takes=ReviewCheckIn(),
     writes=True,
     open_world=True,
-    confirms=(Reason.CONTACT,),
 )
 async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
     """Mark a check-in that a client has answered as reviewed, and send the client a reply if there is one."""
@@ -139,4 +137,4 @@ async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: b
     if CUSTOMERS.EDIT not in ctx.caller.permissions:
         raise PermissionMissing(CUSTOMERS.EDIT)
     sent = await write_message(ctx, customer["_id"], reply)
-    return Written(f"{line} {sent.line}", {**identifiers, **sent.identifiers}, sent.reasons)
+    return Written(f"{line} {sent.line}", {**identifiers, **sent.identifiers})

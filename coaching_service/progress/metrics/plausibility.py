@@ -5,6 +5,7 @@ None of the future, none below zero in units that begin there, and none far from
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -17,6 +18,8 @@ from coaching_service.progress.metrics import store
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 
 FAR_FACTOR: Final = 5
+FAR_SHARE: Final = 0.2  # of a value of the last 30 days
+_RECENT = datetime.timedelta(days=30)
 # The units that know values below zero: temperatures, balances and differences.
 _SIGNED: Final = frozenset({"%", "count", "score", "kcal", "°C"})
 
@@ -43,17 +46,25 @@ def require_possible(metric: Metric, value: float, field: str) -> None:
 async def find_far_values(
     ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
 ) -> dict[ObjectId, MetricHistoryEntry]:
-    """Return the last values before a date, by metric, where the new value is far from it.
+    """Return the last values until a date, by metric, where the new value is far from it.
 
-    Far: more than five times as much, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
+    Far: of another sign, zero, or 20 % more or less than a value of the last 30 days; more than five times as much
+    as an older one, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    last = await store.find_last_before(ctx, customer_id, list(values), date)
-    return {metric_id: entry for metric_id, entry in last.items() if _is_far(values[metric_id], entry["value"])}
+    last = await store.find_last_until(ctx, customer_id, list(values), date)
+    recent = str(datetime.date.fromisoformat(date) - _RECENT)
+    return {
+        metric_id: entry
+        for metric_id, entry in last.items()
+        if _is_far(values[metric_id], entry["value"], is_recent=entry["date"] >= recent)
+    }
 
 
-def _is_far(value: float, last: float) -> bool:
-    """Return whether a value is far from the last; of a value of zero, and of another sign, nothing is known."""
-    if value * last <= 0:
-        return False
+def _is_far(value: float, last: float, *, is_recent: bool) -> bool:
+    """Return whether a value is far from the last; of a value of zero, nothing is known."""
+    if last == 0 or value * last <= 0:
+        return last != 0
+    if is_recent:
+        return abs(value - last) > FAR_SHARE * abs(last)
     return not 1 / FAR_FACTOR <= value / last <= FAR_FACTOR

@@ -77,11 +77,11 @@ async def record(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEn
     return await entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
 
 
-async def find_last_before(
+async def find_last_until(
     ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], date: str
 ) -> dict[ObjectId, MetricHistoryEntry]:
-    """Return the latest value before a date of each metric that has one."""
-    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lt": date}}
+    """Return the latest value until a date of each metric that has one."""
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lte": date}}
     latest = {"date": {"$last": "$date"}, "value": {"$last": "$value"}}
     stages = ({"$sort": {"metricId": 1, "date": 1}}, {"$group": {"_id": "$metricId", **latest}})
     latest_entries = await entries.aggregate(ctx, where, *stages)

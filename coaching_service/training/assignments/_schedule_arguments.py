@@ -12,7 +12,13 @@ from coaching_service.core.mcp.arguments import UNLISTED, Arguments, Dates, opti
 from coaching_service.core.validation import Date, Identifier, ListOf, Number, Text
 from coaching_service.people.customers.chosen_clients import MAX_CLIENTS, ClientsArgument
 from coaching_service.training.schedule import models
-from coaching_service.training.schedule.models import LoadProgression, RepsProgression, SetsProgression, on_conflict
+from coaching_service.training.schedule.models import (
+    LoadProgression,
+    ReplacedLoadField,
+    RepsProgression,
+    SetsProgression,
+    on_conflict,
+)
 
 _MAX_DAYS, _MAX_EXERCISES = 366, 50
 _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
@@ -110,6 +116,16 @@ class ExerciseReplacement(SeveralCalendarsArgument):
     withExercise = Text(required=True, metadata={"description": "Name or _id of the new one."})
     startDate = Date(required=True)
     endDate = Date(**optional("Last day. Default: no end."))
+    load = ReplacedLoadField(  # type: ignore[assignment]  # marshmallow removes fields from the class, which keeps its load()
+        load_default=None,
+        allow_none=True,
+        metadata={
+            "type": "string",
+            "pattern": "^(keep|clear|\\d{1,3}%)$",
+            "description": "Planned loads: keep, clear, or 80% of them. Default: keep for the same movement "
+            "and equipment, else clear.",
+        },
+    )
 
     @validates_schema(skip_on_field_errors=False)
     def dates_in_order(self, data: Mapping[str, Any], **_: Any) -> None:

@@ -46,6 +46,7 @@ from coaching_service.training.schedule.models import (
     OnConflict,
     PlacedBlock,
     Progression,
+    ReplacedLoad,
     ScheduleResult,
     SetsProgression,
     SkipReason,
@@ -141,7 +142,13 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
 
 @_change("Replace an exercise", takes=ExerciseReplacement())
 async def replace_exercise(
-    ctx: Context, exercise: str, with_exercise: str, start_date: str, end_date: str | None, **sent: Any
+    ctx: Context,
+    exercise: str,
+    with_exercise: str,
+    start_date: str,
+    end_date: str | None,
+    load: ReplacedLoad | None,
+    **sent: Any,
 ) -> Written:
     """Replace an exercise with another on a client's calendar from startDate on; sets stay, and so do items with
     something done."""
@@ -149,8 +156,9 @@ async def replace_exercise(
     texts = {"exercise": exercise, "withExercise": with_exercise}
     exercise_id, with_id = await resolve_exercises(ctx, texts, clients[0]["_id"], ["exercise"])
     swap, days = (exercise_id, with_id), (start_date, end_date)
+    chosen = await service.choose_load(ctx, *swap) if load is None else load
     outcomes = await _for_each(
-        clients, lambda calendar: service.replace_accessible(ctx, calendar, *swap, *days, dry_run=False)
+        clients, lambda calendar: service.replace_accessible(ctx, calendar, *swap, *days, chosen, dry_run=False)
     )
     found = await exercises.get_names(ctx, [exercise_id, with_id])
     names = [found[each]["name"] for each in (exercise_id, with_id)]
@@ -161,7 +169,7 @@ async def replace_exercise(
     period = f"{min(dates)} to {max(dates)}" if changed else open_period
     return Written(
         f"Replaced {typed(names[0])} with {typed(names[1])} in {_count(count, 'item')} of "
-        f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}."
+        f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}; {_describe_loads(chosen)}."
         f"{describe_readings(texts.values(), names)}{planned}",
         {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
         await _find_reasons(
@@ -235,6 +243,13 @@ def _name(clients: Sequence[NamedCustomer]) -> str:
 def _identify(clients: Sequence[NamedCustomer]) -> Identifiers:
     """Return the identifiers of several clients; nothing for one client, whom the call has named."""
     return identify_clients(clients) if len(clients) > 1 else {}
+
+
+def _describe_loads(load: ReplacedLoad) -> str:
+    """Return what becomes of planned loads."""
+    if isinstance(load, str):
+        return "planned loads are kept" if load == "keep" else "planned loads are removed"
+    return f"planned loads are {load['percent']:g} % of before"
 
 
 def _describe_each(clients: Sequence[NamedCustomer], outcomes: Sequence[Outcome[R]]) -> str:

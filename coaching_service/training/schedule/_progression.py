@@ -9,10 +9,10 @@ from typing import cast
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
-from coaching_service.training.schedule.models import LoadProgression, Progression, SetsProgression
+from coaching_service.training.schedule.models import LoadProgression, Progression, ReplacedLoad, SetsProgression
 from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
 from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS, PlannedSet
+from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_PERCENT, MAX_REPS, MAX_SETS, PlannedSet
 from coaching_service.training.workouts.sets.schemas import STEPS, round_to_step
 
 _REPS = ("minPlannedReps", "maxPlannedReps")
@@ -105,6 +105,26 @@ def change_load(load: float, change: LoadProgression, rounding: Decimal | None) 
         changed = round_to_step(changed, rounding)
     changed = min(changed, Decimal(MAX_LOAD))
     return int(changed) if changed == changed.to_integral_value() else float(changed)
+
+
+def replace_loads(sets: Sequence[PlannedSet], load: ReplacedLoad, unit: str, stored: str) -> list[PlannedSet]:
+    """Return planned sets for another exercise, with what becomes of their loads; a percentage is of them in `unit`."""
+    if load == "keep":
+        return [*sets]
+    if load == "clear":
+        return [cast("PlannedSet", {**each, **_without_loads(each)}) for each in sets]
+    percent = cast("dict[str, float]", load)["percent"]
+    change = SetChange.of({"load": {"percent": percent - 100}, "loadUnit": unit}, stored)
+    changed = [change.change_set(each) for each in sets]
+    for each in changed:
+        if (of_maximum := each.get("loadPercent")) is not None:
+            exact = Decimal(str(of_maximum)) * Decimal(str(percent)) / 100
+            each["loadPercent"] = min(int(exact.quantize(Decimal(1), ROUND_HALF_UP)), MAX_PERCENT)
+    return changed
+
+
+def _without_loads(planned: PlannedSet) -> dict[str, None]:
+    return {name: None for name in ("load", "loadPercent") if planned.get(name) is not None}
 
 
 def change_set_count(sets: Sequence[PlannedSet], change: SetsProgression) -> list[PlannedSet]:

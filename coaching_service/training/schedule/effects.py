@@ -42,6 +42,7 @@ async def check(ctx: Context, operation: Operation, fields: Fields) -> None:
     if operation == "replace-exercise":
         await exercises.require_known(ctx, fields["exerciseId"])
         await exercises.require(ctx, [fields["withExerciseId"]])
+        service.require_another(fields["exerciseId"], fields["withExerciseId"])
     if progression := fields.get("progression"):
         await service.require_exercises(ctx, progression)
 
@@ -54,7 +55,7 @@ async def _adjust(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_ru
 
 async def _replace_exercise(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
     swap, days = (fields["exerciseId"], fields["withExerciseId"]), (fields["startDate"], fields["endDate"])
-    outcome = await service.replace_accessible(ctx, calendar, *swap, *days, dry_run=dry_run)
+    outcome = await service.replace_accessible(ctx, calendar, *swap, *days, fields.get("load", "keep"), dry_run=dry_run)
     return Effect(outcome.affected, outcome.skipped)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
-from marshmallow import fields, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Optional
@@ -24,7 +25,7 @@ from coaching_service.core.validation import (
     Number,
     Text,
 )
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation_messages import Message, invalid
 from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workouts.blocks.models import NewBlock, ScheduleChange
@@ -36,6 +37,8 @@ Day = str | int
 # What happens on a target day that has blocks: the new ones are added, the day is left out, or blocks of which nothing
 # is done are removed from every day of the target range.
 OnConflict = Literal["add", "skip", "replace"]
+# What becomes of the planned loads of an exercise that another one replaces.
+ReplacedLoad: TypeAlias = Literal["keep", "clear"] | dict[Literal["percent"], float]
 _ON_CONFLICT = (
     "On a target day that has blocks: `add` adds the new ones after them; `skip` leaves the day as it is. `replace` "
     "first removes the blocks with nothing done from every day of the target range."
@@ -220,6 +223,35 @@ class ScheduleAdjustment(DryRunField, Period):
     progression: Annotated[Progression, _PROGRESSION, Description("How the sets of the items change.")]
 
 
+class ReplacedLoadField(fields.Field[ReplacedLoad]):
+    """`keep`, `clear`, or `{percent}` of the old load; as text also the percentage alone."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> ReplacedLoad:
+        if value in ("keep", "clear"):
+            return cast("ReplacedLoad", value)
+        percent = value.get("percent") if isinstance(value, dict) and len(value) == 1 else value
+        if isinstance(value, str):
+            number = value.removesuffix("%").strip()
+            percent = float(number) if _PERCENT.fullmatch(number) else None
+        if isinstance(percent, int | float) and not isinstance(percent, bool) and 1 <= percent <= 200:
+            return {"percent": percent}
+        raise ValidationError([Message("must be keep, clear or a percentage from 1 to 200", "INVALID_CHOICE")])
+
+
+_PERCENT = re.compile(r"\d{1,3}(\.\d{1,2})?")
+REPLACED_LOAD: dict[str, Any] = {
+    "oneOf": [
+        {"type": "string", "enum": ["keep", "clear"]},
+        {
+            "type": "object",
+            "properties": {"percent": {"type": "number", "minimum": 1, "maximum": 200}},
+            "required": ["percent"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
 class ExerciseReplacement(DryRunField):
     """The exercise to replace, the one that takes its place, and the days."""
 
@@ -227,6 +259,15 @@ class ExerciseReplacement(DryRunField):
     withExerciseId: Annotated[ObjectId, Description("The exercise that takes its place.")]
     startDate: Annotated[str, Date()]
     endDate: Annotated[str | None, Date(), Description("The last date. Default: no end.")]
+    load: Annotated[
+        ReplacedLoad,
+        ReplacedLoadField(metadata=REPLACED_LOAD),
+        Default("keep"),
+        Description(
+            "What becomes of planned loads and percentages: `keep`, `clear`, or `{percent}` of the old ones, rounded "
+            "as by a progression, percentages to whole numbers. Default: keep."
+        ),
+    ]
 
 
 class ScheduleClearing(DryRunField, Period):
@@ -342,6 +383,20 @@ class ChangedItems(ScheduleResult):
     """What changed of items with nothing done."""
 
     items: Annotated[int, Description("The number of items that changed.")]
+
+
+class NamedExercise(TypedDict):
+    """An exercise by its name."""
+
+    _id: ObjectId
+    name: str
+
+
+class ReplacedExercise(ChangedItems):
+    """What replacing an exercise did, or with `dryRun` would do."""
+
+    exercise: Annotated[NamedExercise, Description("The exercise that was replaced.")]
+    withExercise: Annotated[NamedExercise, Description("The exercise in its place.")]
 
 
 class ProgressionChanges(TypedDict):

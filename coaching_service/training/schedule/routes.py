@@ -99,15 +99,15 @@ async def adjust_schedule(
 @_declare_change(
     "/schedule/replace-exercise",
     schemas.ExerciseReplacement(),
-    schemas.AdjustedSchedule,
+    schemas.ReplacedExercise,
     example={"exerciseId": _EXERCISE, "withExerciseId": "66f0c0ffee0000000000abce", "startDate": "2026-03-02"},
 )
 async def replace_scheduled_exercise(
     ctx: Context, customer_id: ObjectId, body: models.ExerciseReplacement
-) -> models.ChangedItems:
+) -> models.ReplacedExercise:
     """Replace an exercise on a client's calendar.
 
-    In items and circuits with nothing done; their sets stay.
+    In items and circuits with nothing done; their sets stay, and `load` says what becomes of their loads.
     """
     return await service.replace_exercise(
         ctx,
@@ -116,6 +116,7 @@ async def replace_scheduled_exercise(
         body["withExerciseId"],
         body["startDate"],
         body["endDate"],
+        load=body["load"],
         dry_run=body["dryRun"],
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import cycle
 from typing import Generic, NamedTuple, TypeVar, cast
 
@@ -16,11 +17,12 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import alternatives
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import Program
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule._progression import SetChange, progress_items
+from coaching_service.training.schedule._progression import SetChange, progress_items, replace_loads
 from coaching_service.training.schedule._progression_changes import RepChange, list_changes, list_rep_changes
 from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.days import add_days, days_between, last_day_of
@@ -31,8 +33,11 @@ from coaching_service.training.schedule.models import (
     CopiedSchedule,
     CopyRequest,
     Day,
+    NamedExercise,
     PlacedBlock,
     Progression,
+    ReplacedExercise,
+    ReplacedLoad,
     ScheduleResult,
     SkippedBlock,
     SkipReason,
@@ -184,17 +189,34 @@ async def replace_exercise(
     first: Day,
     last: Day | None = None,
     *,
+    load: ReplacedLoad | None = "keep",
     dry_run: bool = False,
-) -> ChangedItems:
+) -> ReplacedExercise:
     """Replace an exercise with another in the items and circuits with nothing done; the sets stay.
 
-    `last` None means every block from `first` on. Raises NotFound, Forbidden, and InvalidFields if more than 500 blocks
-    have the exercise.
+    `load` says what becomes of planned loads; None: kept if both exercises have the same movement and equipment, else
+    cleared. `last` None means every block from `first` on. Raises NotFound, Forbidden, and InvalidFields if more than
+    500 blocks have the exercise, or for the same exercise.
     """
     await owner.require_access(ctx)
     await exercises.require_known(ctx, exercise_id)
-    days = first, last
-    return (await replace_accessible(ctx, owner, exercise_id, with_exercise_id, *days, dry_run=dry_run)).result
+    days, ids = (first, last), (exercise_id, with_exercise_id)
+    result = (await replace_accessible(ctx, owner, *ids, *days, load, dry_run=dry_run)).result
+    found = await exercises.get_names(ctx, ids)
+    named: list[NamedExercise] = [{"_id": each, "name": found[each]["name"]} for each in ids]
+    return {**result, "exercise": named[0], "withExercise": named[1]}
+
+
+def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
+    """Raise InvalidFields unless an exercise is replaced by another one."""
+    if exercise_id == with_exercise_id:
+        raise invalid_field("withExerciseId", "must be another exercise", code="SAME_EXERCISE")
+
+
+async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> ReplacedLoad:
+    """Return what becomes of loads by default: kept only if both exercises have the same movement and equipment."""
+    kinds = {await alternatives.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
+    return "keep" if len(kinds) == 1 and None not in kinds else "clear"
 
 
 @transactional
@@ -205,18 +227,25 @@ async def replace_accessible(
     with_exercise_id: ObjectId,
     first: Day,
     last: Day | None,
+    load: ReplacedLoad | None,
     *,
     dry_run: bool,
 ) -> Outcome[ChangedItems]:
     """Replace an exercise on the schedule of an owner whose access has been checked; see `replace_exercise`."""
+    require_another(exercise_id, with_exercise_id)
     await exercises.require(ctx, [with_exercise_id])
+    if load is None:
+        load = await choose_load(ctx, exercise_id, with_exercise_id)
+    change_sets = partial(replace_loads, load=load, unit=ctx.caller.load_unit, stored=ctx.caller.company.load_unit)
 
     def put_in(item: WorkItem) -> ItemChange:
         if item["type"] == "EXERCISE" and item["exerciseId"] == exercise_id:
-            return {"exerciseId": with_exercise_id}
+            return {"exerciseId": with_exercise_id, "exerciseSets": change_sets(item["exerciseSets"])}
         if item["type"] == "CIRCUIT" and any(each["exerciseId"] == exercise_id for each in item["circuitExercises"]):
             entries = [
-                {**entry, "exerciseId": with_exercise_id} if entry["exerciseId"] == exercise_id else entry
+                {**entry, "exerciseId": with_exercise_id, "sets": change_sets(entry["sets"])}
+                if entry["exerciseId"] == exercise_id
+                else entry
                 for entry in item["circuitExercises"]
             ]
             return cast("ItemChange", {"circuitExercises": entries})
@@ -224,8 +253,6 @@ async def replace_accessible(
 
     blocks = await block_batches.read_with_exercise(ctx, owner, exercise_id, first, last, MAX_BLOCKS + 1)
     blocks = regular_blocks(_require_few(blocks, "startDate"))
-    if exercise_id == with_exercise_id:
-        blocks = []
     changed, skipped = _change_items(owner, blocks, put_in)
     result = await _apply_changes(ctx, owner, changed, dry_run=dry_run)
     return Outcome(result, _place(owner, [block for block, _ in changed]), skipped)

@@ -14,6 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize, search_fields_of
 from coaching_service.training.templates.models import TemplateContent, TemplateFields, WorkoutTemplate
+from coaching_service.training.workouts.items.content import list_contacts
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
 
 
@@ -31,7 +32,7 @@ templates = Documents[WorkoutTemplate](
         Index((UPDATED,)),
     ),
     private=("companyId", "sortName", "search", "suf"),
-    history=History("template", _event),
+    history=History("template", _event, contact=list_contacts),
     transfer=Portable(
         WorkoutTemplate,
         TEMPLATES,

@@ -64,6 +64,14 @@ def load_of(loads: ReferenceLoads) -> float | None:
     return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
 
 
+async def find_set_maxes(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
+) -> list[StoredTrainingMax]:
+    """Return the training maximums of exercises as they are stored, for a client whose access has been checked."""
+    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": store.SET}
+    return await store.training_maxes.find(ctx, where | {"value": {"$ne": None}})
+
+
 async def load_reference_loads(
     ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
 ) -> dict[ObjectId, ReferenceLoads]:

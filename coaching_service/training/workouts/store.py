@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
@@ -11,20 +11,36 @@ from typing import Any, cast
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, PipelineStage
+from coaching_service.core.database.field_changes import MISSING
 from coaching_service.core.database.portable import TRAINING, Portable
-from coaching_service.core.database.recording import Action, EventData, History
-from coaching_service.core.errors import ExternalIdTaken
+from coaching_service.core.database.recording import Action, DocumentChange, EventData, History
+from coaching_service.core.errors import BadRequest, ExternalIdTaken
 from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.training.workouts.blocks.models import BlockContent, BlockFields, DayBlock, StoredBlock
-from coaching_service.training.workouts.items.content import RECORDED_FIELDS
+from coaching_service.training.workouts.items.content import RECORDED_FIELDS, list_contacts
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 from coaching_service.training.workouts.items.portability import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_block
 from coaching_service.training.workouts.items.totals import summarize_block
 
+
+class TooManyWorkouts(BadRequest):
+    """A day of a client would hold more than 20 workouts."""
+
+    default_code = "TOO_MANY_WORKOUTS"
+
+
+class TooManyReminders(BadRequest):
+    """A client would get more than 10 reminders on a day."""
+
+    default_code = "TOO_MANY_REMINDERS"
+
+
+# Whoever adds them; what was imported as done, and recurring check-ins, do not count.
+_MOST_OF_A_DAY = {"workouts": (20, TooManyWorkouts), "reminders": (10, TooManyReminders)}
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "workout.created",
     "changed": "workout.updated",
@@ -37,6 +53,59 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
     if known["customerId"] is None:
         return {"type": "program.updated", "data": {"programId": known["programId"]}, "fields": ["wblocks"]}
     return {"type": _EVENT_TYPES[action], "data": {"wblockId": known["_id"], "date": known["date"]}}
+
+
+async def _check_days(ctx: Context, changes: Sequence[DocumentChange]) -> None:
+    """Raise BadRequest if a change leaves a day of a client with more workouts or reminders than it may have."""
+    fuller: defaultdict[str, set[tuple[ObjectId, str]]] = defaultdict(set)
+    for change in changes:
+        known = change.known
+        is_other = any(known[name] not in (None, MISSING) for name in ("checkInId", "source"))
+        if change.client_id is None or change.action == "deleted" or is_other:
+            continue
+        day, is_new = (change.client_id, str(known["date"])), change.action == "created" or "date" in change.values
+        if is_new:
+            fuller["workouts"].add(day)
+        _, written = change.values.get("items", (None, change.added.get("items", (None, []))[1]))
+        items = cast("list[WorkItem]", written if change.after is None else change.after["items"])
+        if (is_new and not change.after) or _count_reminders(items):
+            fuller["reminders"].add(day)
+    await _require_room(ctx, fuller)
+
+
+async def _require_room(
+    ctx: Context,
+    fuller: Mapping[str, Collection[tuple[ObjectId, str]]],
+    more: Sequence[BlockContent] = (),
+    without: Sequence[ObjectId] = (),
+) -> None:
+    """Raise BadRequest if a day, of those that are `fuller` of something, has too much of it.
+
+    `more`: blocks that would be created; those `without` would be removed.
+    """
+    days = {day for some in fuller.values() for day in some}
+    if not days:
+        return
+    is_reminder = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.type", "REMINDER"]}}}
+    counted = {"workouts": {"$sum": 1}, "reminders": {"$sum": {"$size": is_reminder}}}
+    clients, dates = ([*{day[at] for day in days}] for at in (0, 1))
+    where: Filter = {"customerId": {"$in": clients}, "date": {"$in": dates}, "checkInId": None, "source": None}
+    group = {"$group": {"_id": {"customerId": "$customerId", "date": "$date"}, **counted}}
+    counts = Counter[tuple[str, ObjectId | None, str]]()
+    for found in await blocks.aggregate(ctx, where | {"_id": {"$nin": list(without)}}, group, hint=BY_DATE):
+        for what in counted:
+            counts[what, found["_id"]["customerId"], found["_id"]["date"]] += found[what]
+    for block in more:
+        counts["workouts", block["customerId"], str(block["date"])] += 1
+        counts["reminders", block["customerId"], str(block["date"])] += _count_reminders(block["items"])
+    for what, (most, error) in _MOST_OF_A_DAY.items():
+        for client, date in fuller.get(what, ()):
+            if (number := counts[what, client, date]) > most:
+                raise error(f"A day holds at most {most} {what}, and {date} would have {number}")
+
+
+def _count_reminders(items: Iterable[WorkItem]) -> int:
+    return sum(item["type"] == "REMINDER" for item in items)
 
 
 blocks = Documents[StoredBlock](
@@ -57,9 +126,11 @@ blocks = Documents[StoredBlock](
     history=History(
         "workout",
         _event,
-        ("customerId", "programId", "date", "name", "checkInId"),
+        ("customerId", "programId", "date", "name", "checkInId", "source"),
         omit=("done",),
         public_names={"position": "order"},
+        contact=list_contacts,
+        check=_check_days,
     ),
     transfer=Portable(
         StoredBlock,
@@ -158,8 +229,15 @@ async def create_many(ctx: Context, new_blocks: Sequence[BlockContent], *, after
     return await blocks.insert_many(ctx, with_positions(new_blocks, after))
 
 
-async def preview_many(ctx: Context, new_blocks: Sequence[BlockContent]) -> list[StoredBlock]:
-    """Return what `create_many` would return, and store nothing. Raises ExternalIdTaken as it does."""
+async def preview_many(
+    ctx: Context, new_blocks: Sequence[BlockContent], removed: Sequence[ObjectId] = ()
+) -> list[StoredBlock]:
+    """Return what `create_many` would return, and store nothing; `removed` would not be there.
+
+    Raises ExternalIdTaken as it does, and BadRequest for a day with too many workouts or reminders.
+    """
+    days = {(block["customerId"], str(block["date"])) for block in new_blocks if block["customerId"] is not None}
+    await _require_room(ctx, dict.fromkeys(_MOST_OF_A_DAY, days), new_blocks, removed)
     ids = [external_id for block in new_blocks if (external_id := block.get("externalId"))]
     where: Filter = {"externalId": {"$in": ids}}
     held = await blocks.find(ctx, where, fields=("externalId",), hint=_BY_EXTERNAL_ID) if ids else []

@@ -33,10 +33,17 @@ class _NewKey(TypedDict):
     expires: Annotated[str | None, Date()]
     outreach: Annotated[bool, Default(False)]
     confirmInChat: Annotated[bool, Default(False)]
+    mcpOnly: Annotated[bool, Default(False)]
+
+
+class _KeysQuery(TypedDict):
+    """Whether the key to create is for an assistant."""
+
+    forAssistant: Annotated[bool, Default(False)]
 
 
 @pages.get("", access=session_only(), template="settings/api_keys.html")
-async def api_keys_page(ctx: Context) -> dict[str, Any]:
+async def api_keys_page(ctx: Context, query: _KeysQuery) -> dict[str, Any]:
     """The coach's API keys; for the owner, all of the company."""
     keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
     timezone = ctx.caller.company.timezone
@@ -52,6 +59,7 @@ async def api_keys_page(ctx: Context) -> dict[str, Any]:
         "now": now(),
         "today": ctx.caller.today(),
         "revealed_key": None,
+        "query": query,
     }
 
 
@@ -66,6 +74,7 @@ async def create_api_key(ctx: Context, form: _NewKey) -> Render:
         "expiresAt": _end_of_day(ctx, form["expires"]) if form["expires"] else None,
         "outreach": form["outreach"],
         "confirmInChat": form["confirmInChat"],
+        "mcpOnly": form["mcpOnly"],
     }
     key = await api_keys.create(ctx, form["name"], restrictions)
     repeat_notice = f"{key['name']} has already been created. Select Show to see its secret."

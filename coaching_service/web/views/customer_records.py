@@ -51,7 +51,7 @@ from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.train.lift_words import main_points
-from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_loads
+from coaching_service.web.views.unusual_values import Confirmation
 
 PERIODS = {"4": "4 weeks", "13": "3 months", "26": "6 months", "52": "1 year"}
 
@@ -294,8 +294,5 @@ async def _load_names(
 @pages.post("/records", access=coach(CUSTOMERS.EDIT), on=records_page)
 async def set_training_max(ctx: Context, customer_id: ObjectId, form: _TrainingMaxForm) -> Redirect:
     """Set or remove the training maximum of an exercise."""
-    maxes = await training_maxes.list_training_maxes(ctx, customer_id)
-    known = [each["value"] for each in maxes if each["exerciseId"] == form["exerciseId"]]
-    require_confirmed_loads(ctx, {"value": form["value"]}, known, confirmed=form["confirmed"])
     await training_maxes.set_training_max(ctx, customer_id, form["exerciseId"], form["value"])
     return Redirect(customer_path(customer_id, "/records"), "Changes saved.")

@@ -231,7 +231,7 @@ async def adjust_schedules(_: Context, form: AdjustForm) -> Fields:
 async def replace_exercise_of_many(ctx: Context, form: ReplaceForm) -> Fields:
     """Replace an exercise where it has not been done; the sets stay."""
     with_id, _ = await find_exercise(ctx, form["withExercise"])
-    return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id}
+    return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id, "load": form["load"]}
 
 
 @_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed")

@@ -96,7 +96,7 @@ async def create_program(ctx: Context, form: _NewProgram) -> Redirect:
     """Create a program, with the workouts of a text if there is one."""
     program = await programs.create(ctx, take(ProgramInput, form))
     plan, text = ProgramPlan(program["_id"]), form["text"]
-    _, remarks = await create_from_program_text(ctx, plan, text, confirmed=form["confirmed"])
+    _, remarks = await create_from_program_text(ctx, plan, text)
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
 
 

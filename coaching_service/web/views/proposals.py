@@ -35,6 +35,7 @@ _STATUS_NAMES: dict[Status, str] = {
     "expired": "Expired",
     "failed": "Not permitted",
     "recalled": "Recalled",
+    "stale": "Out of date",
 }
 
 

@@ -13,12 +13,13 @@ from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.core.validation import Date, Input
 from coaching_service.library.exercises import name_resolution
 from coaching_service.training.schedule import service as schedule
-from coaching_service.training.schedule.models import TargetDate
+from coaching_service.training.schedule.models import ReplacedLoad, ReplacedLoadField, TargetDate
 from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
 from coaching_service.training.workout_text.mentions import exercises_of
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -65,6 +66,7 @@ class ReplaceForm(TypedDict):
     withExercise: str
     startDate: Annotated[str, Date()]
     endDate: Annotated[str | None, Date()]
+    load: Annotated[ReplacedLoad | None, ReplacedLoadField(allow_none=True), Default(None)]
 
 
 class _OpenRange(Input):
@@ -109,10 +111,12 @@ async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: AdjustForm,
 async def replace_scheduled_exercise(
     ctx: Context, customer_id: ObjectId, form: ReplaceForm, *, dry_run: bool
 ) -> Outcome:
-    """Replace an exercise where it has not been done; the sets stay."""
+    """Replace an exercise where it has not been done; the sets stay, and loads become what was chosen."""
     exercise_id, name = await find_exercise(ctx, form["withExercise"], customer_id)
     swap, days = (form["exerciseId"], exercise_id), (form["startDate"], form["endDate"])
-    result = await schedule.replace_exercise(ctx, ClientCalendar(customer_id), *swap, *days, dry_run=dry_run)
+    result = await schedule.replace_exercise(
+        ctx, ClientCalendar(customer_id), *swap, *days, load=form["load"], dry_run=dry_run
+    )
     summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
     return Outcome(result, summary, week_path(customer_id, form["startDate"]))
 

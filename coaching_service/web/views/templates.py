@@ -51,7 +51,7 @@ async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
     """Create a template, with the items of a text if there is one."""
     template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})
     plan, text = TemplatePlan(template["_id"]), form["text"]
-    _, remarks = await add_text(ctx, plan, template["_id"], text, confirmed=form["confirmed"])
+    _, remarks = await add_text(ctx, plan, template["_id"], text)
     return Redirect(f"{pages.prefix}/{template['_id']}", f"{template['name']} created.{remarks}")
 
 

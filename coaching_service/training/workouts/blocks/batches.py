@@ -151,7 +151,7 @@ async def apply(
     if batch.created:
         await owner.require_open(ctx)
     if dry_run:
-        created = await store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created])
+        created = await store.preview_many(ctx, [new_block(owner, plan) for plan in batch.created], batch.removed)
         changed: list[StoredBlock] = [{**block, "items": list(new_items)} for block, new_items in batch.changed]
     else:
         created, changed = await write(ctx, owner, batch, days)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
@@ -62,6 +62,20 @@ class References:
     metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
     training_maxes: Mapping[ObjectId, float] = field(default_factory=dict)
     timezone: str | None = None
+
+
+def list_contacts(workout: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what of a workout reaches the client: reminders, and on a client's calendar the forms to answer.
+
+    What recurring check-ins schedule is a contact of the check-in.
+    """
+    if workout.get("checkInId") is not None:
+        return
+    for item in workout["items"]:
+        if item["type"] == "REMINDER":
+            yield str(item["reminderFields"])
+        elif item["type"] == "FORM" and workout.get("customerId") is not None:
+            yield f"form {item['form']['name']}"
 
 
 def create_item(details: ItemInput | WorkItem) -> WorkItem:

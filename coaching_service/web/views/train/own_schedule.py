@@ -35,7 +35,7 @@ from coaching_service.web.views.availability_forms import (
 )
 from coaching_service.web.views.train.layout import calendar_path, label_day, workout_path
 from coaching_service.web.views.train.workout.page import WORKOUT, workout_page
-from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_items
+from coaching_service.web.views.unusual_values import Confirmation
 
 pages = Pages("/train")
 _absences = pages.below("/availability")
@@ -77,7 +77,7 @@ async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
 @pages.post("/add-workout", access=customer(), on=add_workout_page)
 async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
     """Add a workout of the client's own."""
-    items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
+    items, remarks = await _read_items(ctx, form["text"])
     workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
     block = await service.create(ctx, workout)
     target = workout_path(block["_id"]) if items else change_path(block["_id"])
@@ -112,7 +112,7 @@ async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWo
 @pages.post(f"{_OWN}/text", access=customer(), on=change_workout_page)
 async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> Redirect:
     """Add exercises to a workout of the client's own."""
-    items, remarks = await _read_items(ctx, form["text"], confirmed=form["confirmed"])
+    items, remarks = await _read_items(ctx, form["text"])
     await service.add_items(ctx, own_workout_id, items)
     return Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
 
@@ -137,13 +137,12 @@ def change_path(block_id: ObjectId) -> str:
     return f"/train/own-workouts/{block_id}"
 
 
-async def _read_items(ctx: Context, text: str, *, confirmed: bool) -> tuple[list[ItemInput], str]:
+async def _read_items(ctx: Context, text: str) -> tuple[list[ItemInput], str]:
     """Return the exercises, circuits and tasks that a text describes, and remarks on how it was read."""
     for item in parse_items(text, ctx.caller.load_unit, "text").items:
         if item.details["type"] not in WORKOUT_TYPES:
             raise invalid_field("text", "must have only exercises, circuits and tasks")
     read = await read_texts(ctx, [("text", text)], customer_id=ctx.caller.id)
-    require_confirmed_items(ctx, read.items[0], "text", confirmed=confirmed)
     return read.items[0], read.remarks
 
 

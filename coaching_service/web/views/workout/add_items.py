@@ -23,7 +23,7 @@ from coaching_service.training.workouts.reports import exercises as exercise_que
 from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.page_queries import KeywordQuery, Search
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_loads
+from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout import item_changes
 from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, OpenedWorkout, WorkoutPages
@@ -76,7 +76,6 @@ async def load_choices(ctx: Context, query: Search) -> dict[str, Any]:
 @pages.post(f"{BLOCK}/items", query=Search, form=_ExerciseForm)
 async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form: _ExerciseForm) -> Redirect:
     """Add an exercise at the end of a workout, of one of its circuits, or of a new circuit."""
-    require_confirmed_loads(ctx, {"load": form["load"]}, confirmed=form["confirmed"])
     exercise = await exercises.get(ctx, form["exerciseId"])
     sets = plan_sets(exercise, form, in_circuit=bool(form["circuit"]))
     added = await item_changes.add_exercise(ctx, workout, form, sets)
@@ -111,7 +110,7 @@ _declare_form(
 @pages.post(f"{BLOCK}/text", form=_NewItems)
 async def add_items_as_text(ctx: Context, workout: OpenedWorkout, form: _NewItems) -> Redirect:
     """Add the items that the lines of a text describe at the end of a workout."""
-    added, remarks = await add_text(ctx, workout.owner, workout.block_id, form["text"], confirmed=form["confirmed"])
+    added, remarks = await add_text(ctx, workout.owner, workout.block_id, form["text"])
     return Redirect(f"{workout.path}#more", f"{quantity(added, 'item')} added.{remarks}")
 
 

@@ -13,17 +13,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Integer, Text, Version
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.content import find_index
 from coaching_service.training.workouts.items.input_models import ItemInput
 from coaching_service.training.workouts.items.models import CircuitItem, WorkItem
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
-from coaching_service.web.views.unusual_values import (
-    Confirmation,
-    loads_of,
-    loads_of_item,
-    require_confirmed_loads,
-    row_loads,
-)
+from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout.owner_pages import OpenedWorkout
 
 NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
@@ -155,9 +148,7 @@ class ExerciseForm(SetsForm):
 async def save_exercise(
     ctx: Context, workout: OpenedWorkout, item_id: ObjectId, form: ExerciseForm, sets: list[Document]
 ) -> WorkItem:
-    """Change what an exercise plans, to `sets`. Raises InvalidFields for loads that are unusual and not confirmed."""
-    items = (await workout.read(ctx))["items"]
-    _require_confirmed(ctx, form, loads_of_item(items[find_index(items, item_id)]))
+    """Change what an exercise plans, to `sets`."""
     change = {
         "exerciseSets": sets,
         "exerciseInstructions": form["instructions"],
@@ -177,11 +168,6 @@ async def save_circuit_exercise(
 ) -> CircuitItem:
     """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as save_exercise."""
     circuit = find_circuit(await workout.read(ctx), item_id)
-    _require_confirmed(ctx, form, loads_of(circuit["circuitExercises"][position_of(circuit, exercise_id)]["sets"]))
     entry: CircuitExercise = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
     entries = with_replaced(circuit, exercise_id, [entry])
     return await replace_exercises(ctx, workout, circuit, entries, form["version"])
-
-
-def _require_confirmed(ctx: Context, form: SetsForm, known: list[float | None]) -> None:
-    require_confirmed_loads(ctx, row_loads("sets", form["sets"]), known, confirmed=form["confirmed"])

@@ -19,7 +19,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.web.views.unusual_values import Confirmation, require_confirmed_items
+from coaching_service.web.views.unusual_values import Confirmation
 
 _FIELD = "text"
 MAX_TEXT_LENGTH = 20_000
@@ -67,43 +67,35 @@ async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout)
     Returns it, and remarks on how the text was read. Raises InvalidFields for `text`, with the line, and for
     `template`; NotFound and Forbidden for the owner.
     """
-    text, confirmed = form["text"], form["confirmed"]
+    text = form["text"]
     new_block: BlockInput = {**take(BlockInput, form), "name": form["name"] or ("Rest" if form["isRest"] else "")}
     if template := form["template"]:
         day = new_block["date"] if owner.day_field == "date" else new_block["day"]
         applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
-        _, remarks = await add_text(ctx, owner, applied["_id"], text, confirmed=confirmed)
+        _, remarks = await add_text(ctx, owner, applied["_id"], text)
         return applied, remarks
     read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
-    require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     block: NewBlock = {**new_block, "items": read.items[0]}
     return await block_batches.create_block(ctx, owner, block), read.remarks
 
 
-async def add_text(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text: str, *, confirmed: bool
-) -> tuple[int, str]:
+async def add_text(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text: str) -> tuple[int, str]:
     """Add the items of a text at the end of a block; returns how many, and remarks on how the text was read.
 
     Raises as create_with_text, and NotFound for the block.
     """
     read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
-    require_confirmed_items(ctx, read.items[0], _FIELD, confirmed=confirmed)
     for item in read.items[0]:
         await item_service.create_item(ctx, owner, block_id, item)
     return len(read.items[0]), read.remarks
 
 
-async def create_from_program_text(
-    ctx: Context, owner: ScheduleOwner, text: str, *, confirmed: bool
-) -> tuple[int, str]:
+async def create_from_program_text(ctx: Context, owner: ScheduleOwner, text: str) -> tuple[int, str]:
     """Create the workouts of a program that a text describes; returns how many, and remarks on how it was read.
 
     Raises as create_with_text.
     """
     blocks, remarks = await read_program_text(ctx, text, _FIELD)
-    items = [item for block in blocks for item in block["items"]]
-    require_confirmed_items(ctx, items, _FIELD, confirmed=confirmed)
     if blocks:
         await block_batches.create_blocks(ctx, owner, blocks)
     return len(blocks), remarks

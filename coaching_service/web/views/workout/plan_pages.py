@@ -23,7 +23,7 @@ from coaching_service.training.workouts.items.models import PlannedReminder, Tas
 from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
 from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.unusual_values import Confirmation, loads_of, loads_of_item, require_confirmed_loads
+from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout.item_changes import (
     CircuitForm,
     ExerciseForm,
@@ -117,9 +117,6 @@ async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: Object
         sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
     except SetTextError as error:
         raise TextError([Problem("setText", None, str(error), error.problem)]) from None
-    highest = {"setText": max((load for load in loads_of(sets) if load), default=None)}
-    known = loads_of_item(_find_item(await workout.read(ctx), witem_id))
-    require_confirmed_loads(ctx, highest, known, confirmed=form["confirmed"])
     change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
     await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
     return Redirect(workout.path, "Changes saved.")

@@ -10,18 +10,20 @@ from aiohttp import web
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import Input
-from coaching_service.people.account.load_units import convert_entered_load
+from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
 from coaching_service.progress.logs import own_workouts
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.training.own_schedule import service as own_schedule
+from coaching_service.training.workouts import usual_loads
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.log_models import BlockLog
 from coaching_service.training.workouts.blocks.models import Block
@@ -31,9 +33,9 @@ from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.train.layout import is_session, label_day, workout_path
 from coaching_service.web.views.train.lift_words import show_records
 from coaching_service.web.views.train.workout.groups import group_items, rows_of
-from coaching_service.web.views.train.workout.rows import AMOUNTS, SetRow, count_sets, loads_of_exercise, plain
+from coaching_service.web.views.train.workout.rows import AMOUNTS, SetRow, count_sets, plain
 from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records, measure_minutes
-from coaching_service.web.views.unusual_values import Confirmation, find_highest_usual, require_confirmed_loads
+from coaching_service.web.views.unusual_values import Confirmation
 
 WORKOUT = "/workouts/{wblockId}"
 ITEM = f"{WORKOUT}/items/{{witemId}}"
@@ -63,10 +65,11 @@ async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) 
     block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
     days_to_move = await own_schedule.list_days_to_move(ctx, [block])
     groups = group_items(block, unit)
-    items = {item["_id"]: item for item in block["items"]}
+    heaviest = await usual_loads.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
+    stored = ctx.caller.company.load_unit
 
     def highest_usual(row: SetRow) -> float:
-        return find_highest_usual(loads_of_exercise(items[row.item_id], row.exercise_id), unit)
+        return convert_stored_load(usual_loads.find_limit(heaviest.get(row.exercise_id), stored), stored, unit)
 
     return {
         "block": block,
@@ -113,10 +116,26 @@ async def _require_confirmed_load(
     ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm, unit: str
 ) -> None:
     """Raise InvalidFields if the load of a set is unusual and not confirmed."""
-    block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
+    if form["load"] is None or form["confirmed"]:
+        return
+    block = await own_workouts.read_own_workout(ctx, wblock_id)
     item = next((each for each in block["items"] if each["_id"] == witem_id), None)
-    known = loads_of_exercise(item, form["exerciseId"]) if item is not None else ()
-    require_confirmed_loads(ctx, {"load": form["load"]}, known, confirmed=form["confirmed"], unit=unit)
+    swap = item.get("swappedFor") if item is not None else None
+    planned = item.get("exerciseId") if item is not None else None
+    exercise_id = form["exerciseId"] or (swap["exerciseId"] if swap else planned)
+    if not isinstance(exercise_id, ObjectId):
+        return
+    stored = ctx.caller.company.load_unit
+    load = convert_entered_load(form["load"], unit, stored)
+    heaviest = (await usual_loads.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
+    if usual_loads.is_far(load, heaviest, stored):
+        described = usual_loads.describe_far(ctx, load, heaviest)
+        raise InvalidFields(
+            [
+                {"field": "load", "code": "UNUSUAL_AMOUNT", "message": f"is unusual: {described}"},
+                {"field": "confirmed", "code": "UNUSUAL_AMOUNT", "message": "has to be ticked if the load is right"},
+            ]
+        )
 
 
 def _proposed_minutes(block: Block) -> float | None:

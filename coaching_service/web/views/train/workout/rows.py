@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.descriptions import describe_amounts, describe_details, format_number
-from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
+from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet, SetType
 
 AmountName = Literal["load", "reps", "seconds", "meters", "rpe", "rir"]
@@ -207,26 +207,6 @@ def exercise_rows(item: ExerciseItem, unit: str) -> ItemRows:
     indexes = sorted(planned.keys() | logged.keys())[:_MAX_ROWS]
     rows = [series.row(f"{name}, set {index}", planned.get(index), logged.get(index), index, None) for index in indexes]
     return ItemRows(rows, facts, _extra_row(series, rows))
-
-
-def loads_of_exercise(item: WorkItem, exercise_id: ObjectId | None) -> list[float | None]:
-    """Return the loads that are planned or done for an exercise in an item; by default for the exercise of the item.
-
-    Loads planned for an exercise say nothing about the one that is done in its place.
-    """
-    if item["type"] == "CIRCUIT":
-        sets = [
-            each for entry in item["circuitExercises"] if entry["exerciseId"] == exercise_id for each in entry["sets"]
-        ]
-        own_id = None
-    elif item["type"] == "EXERCISE":
-        swap, own_id = item.get("swappedFor"), item["exerciseId"]
-        exercise_id = exercise_id or (swap["exerciseId"] if swap else own_id)
-        sets = item["exerciseSets"] if exercise_id == own_id else []
-    else:
-        return []
-    done = [each for each in item["customerSets"] if (each["exerciseId"] or own_id) == exercise_id]
-    return [*(each.get("load") for each in sets), *(each["load"] for each in done)]
 
 
 def circuit_rows(item: CircuitItem, unit: str) -> ItemRows:

@@ -1,0 +1,225 @@
+"""Loads, sets, repetitions and times far above what a client has done or had planned: a person is asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any, Final, TypeAlias
+
+from coaching_service.core.changes import history
+from coaching_service.core.changes.models import DocumentPatch
+from coaching_service.core.database.context import Context
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import typed
+from coaching_service.library.exercises import service as exercises
+from coaching_service.people.account.load_units import convert_stored_load
+from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.workouts import store
+from coaching_service.training.workouts.items.totals import planned_sets
+
+Workout = Mapping[str, Any]
+MAX_RATIO: Final = 1.5
+MAX_RAISE_KG: Final = 10
+MAX_FIRST_KG: Final = 60  # where nothing was done or planned before
+MAX_SETS: Final = 20  # of an item
+MAX_REPS: Final = 100  # of a set
+MAX_SECONDS: Final = 3_600  # of a set
+_MOST_OF_ANYONE = {"kg": 500, "lb": 1_100}  # where there is no client to compare with
+_PERIOD = timedelta(days=365)
+_FIELDS = (
+    "date",
+    *(f"items.{name}" for name in ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets")),
+)
+# Planned, done or percent of the maximum; of an exercise.
+_Load: TypeAlias = tuple[str, ObjectId, float]
+
+
+async def find_unusual(
+    ctx: Context,
+    customer_id: ObjectId,
+    changes: Sequence[tuple[Workout | None, Workout | None]],
+    new_maxes: Mapping[ObjectId, float],
+) -> list[str]:
+    """Return a sentence for each load, number of sets or repetitions, and time that is unusual for a client.
+
+    `changes`: workouts that the transaction has changed, before and after; what they had before is not unusual.
+    `new_maxes`: training maximums that it has set, by exercise. Loads are shown in the caller's unit.
+    """
+    loads: dict[ObjectId, float] = dict(new_maxes)
+    sentences = dict.fromkeys(list_excesses(changes))
+    new = [
+        load
+        for before, item in _list_items(changes)
+        for load in {*_loads_of(item)} - {*(_loads_of(before) if before is not None else ())}
+    ]
+    percents = {exercise_id for kind, exercise_id, _ in new if kind == "percent"}
+    maxes = await training_maxes.get_maxes(ctx, customer_id, percents) if percents else {}
+    for kind, exercise_id, value in new:
+        load = value / 100 * maxes.get(exercise_id, 0) if kind == "percent" else value
+        loads[exercise_id] = max(load, loads.get(exercise_id, 0))
+    unit = ctx.caller.company.load_unit
+    if not any(is_far(load, 0, unit) for load in loads.values()):  # whatever was done
+        return list(sentences)
+    heaviest = await find_heaviest(ctx, customer_id, loads, changes, new_maxes)
+    names = await exercises.get_names(ctx, loads)
+    for exercise_id, load in loads.items():
+        if is_far(load, heaviest.get(exercise_id), unit):
+            sentences[f"{typed(names[exercise_id]['name'])} {describe_far(ctx, load, heaviest.get(exercise_id))}"] = (
+                None
+            )
+    return list(sentences)
+
+
+def is_far(load: float, heaviest: float | None, unit: str) -> bool:
+    """Return whether a load is unusual, in the company's unit."""
+    return load > find_limit(heaviest, unit)
+
+
+def find_limit(heaviest: float | None, unit: str) -> float:
+    """Return the highest load that is not unusual, in the company's unit: 60 kg if there was none before."""
+    if heaviest is None:
+        return convert_stored_load(MAX_FIRST_KG, unit="kg", target=unit)
+    return max(heaviest + convert_stored_load(MAX_RAISE_KG, unit="kg", target=unit), MAX_RATIO * heaviest)
+
+
+def describe_far(ctx: Context, load: float, heaviest: float | None) -> str:
+    """Return in words what an unusual load was compared with, in the unit of the caller."""
+    shown, *compared = (
+        f"{convert_stored_load(each, ctx.caller.company.load_unit, ctx.caller.load_unit):.10g} {ctx.caller.load_unit}"
+        for each in (load, *([] if heaviest is None else [heaviest]))
+    )
+    before = f"the heaviest in 12 months was {compared[0]}" if compared else "there was no load in 12 months"
+    return f"{shown}: {before}"
+
+
+async def find_heaviest(
+    ctx: Context,
+    customer_id: ObjectId,
+    exercise_ids: Collection[ObjectId],
+    changes: Sequence[tuple[Workout | None, Workout | None]] = (),
+    new_maxes: Collection[ObjectId] = (),
+) -> dict[ObjectId, float]:
+    """Return the heaviest load of exercises that a client has done or had planned since a year ago, in any workout.
+
+    What assistants have planned or logged without an approval is left out, and taken as it was before. So are the
+    `changes` of the running transaction; of training maximums that it has set, nothing is known.
+    """
+    if not exercise_ids:
+        return {}
+    since, ids = str(ctx.caller.today() - _PERIOD), list(exercise_ids)
+    written = [each["_id"] for change in changes for each in change if each is not None]
+    days: dict[str, Any] = {"date": {"$gte": since}, "_id": {"$nin": written}}
+    where = {"customerId": customer_id, "items.exerciseIds": {"$in": ids}, **days}
+    workouts: list[Workout] = list(await store.blocks.find(ctx, where, fields=_FIELDS))
+    workouts += [before for before, _ in changes if before is not None and str(before["date"]) >= since]
+    set_maxes = await training_maxes.find_set_maxes(ctx, customer_id, [each for each in ids if each not in new_maxes])
+    documents = [each["_id"] for each in (*workouts, *set_maxes)]
+    by_assistants = await _list_by_assistants(ctx, customer_id, documents)
+    maxes = {each["exerciseId"]: each["value"] or 0 for each in set_maxes if (each["_id"], None) not in by_assistants}
+    loads = {("maximum", exercise_id, value) for exercise_id, value in maxes.items()}
+    for workout in workouts:
+        for item in workout["items"]:
+            if (workout["_id"], None) not in by_assistants:
+                before, after = by_assistants.get((workout["_id"], item["_id"]), (set(), set()))
+                loads |= {*_loads_of(item)} - after
+    for before, _ in by_assistants.values():
+        loads |= before
+    heaviest: dict[ObjectId, float] = {}
+    for kind, exercise_id, value in loads:
+        load = value / 100 * maxes.get(exercise_id, 0) if kind == "percent" else value
+        if exercise_id in exercise_ids and load:
+            heaviest[exercise_id] = max(load, heaviest.get(exercise_id, 0))
+    return heaviest
+
+
+async def _list_by_assistants(
+    ctx: Context, customer_id: ObjectId, document_ids: Sequence[ObjectId]
+) -> dict[tuple[ObjectId, ObjectId | None], tuple[set[_Load], set[_Load]]]:
+    """Return the items that assistants have written without an approval: loads before the first change, after the last.
+
+    By document and item; without the item for a training maximum, and for a document whose values are not known.
+    """
+    written: dict[tuple[ObjectId, ObjectId | None], tuple[set[_Load], set[_Load]]] = {}
+    for change in await history.list_unapproved(ctx, customer_id, document_ids, _PERIOD):
+        patches = {each["_id"]: each for each in change.get("patch", ())}
+        for document_id in {each["_id"] for each in change["documents"]}.intersection(document_ids):
+            patch = patches.get(document_id)
+            if patch is None or _writes(patch, "value"):
+                written[document_id, None] = set(), set()
+            if patch is None or not _writes(patch, "items"):
+                continue
+            before, after = ({each["_id"]: {*_loads_of(each)} for each in some} for some in _items_of(patch))
+            for item_id in {*before, *after}:
+                first, _ = written.get((document_id, item_id), (before.get(item_id, set()), None))
+                written[document_id, item_id] = first, after.get(item_id, set())
+    return written
+
+
+def _writes(patch: DocumentPatch, field: str) -> bool:
+    return field in (patch["after"] or {each["path"] for each in patch["fields"]})
+
+
+def _items_of(patch: DocumentPatch) -> tuple[Sequence[Any], Sequence[Any]]:
+    """Return the items that a change has written, before and after."""
+    if patch["after"] is not None:
+        return (), patch["after"]["items"]
+    change = next(each for each in patch["fields"] if each["path"] == "items")
+    return change.get("before", ()), change.get("after", ())
+
+
+def _loads_of(item: Any) -> Iterator[tuple[str, ObjectId, float]]:
+    """Yield the loads of an item, each with its kind and exercise: planned, done, or percent of the maximum."""
+    for exercise_id, planned in planned_sets(item):
+        for kind, value in (("planned", planned.get("load")), ("percent", planned.get("loadPercent"))):
+            if value is not None and (kind == "percent" or planned.get("loadPercent") is None):
+                yield kind, exercise_id, value
+    if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT":
+        for done in item["customerSets"]:
+            exercise_id = done["exerciseId"] or item.get("exerciseId")
+            if done["load"] is not None and isinstance(exercise_id, ObjectId):
+                yield "done", exercise_id, done["load"]
+
+
+def list_excesses(changes: Sequence[tuple[Workout | None, Workout | None]], unit: str = "") -> list[str]:
+    """Return a sentence for what items have more of than is usual, whatever a client has done; not what they had.
+
+    With `unit` also for loads, of workouts without a client.
+    """
+    sentences: dict[str, None] = {}
+    for before, item in _list_items(changes):
+        counts, had = count_most(item), count_most(before)
+        for name, (most, words) in _MOST.items():
+            if counts[name] > max(most, had[name]):
+                sentences[f"{counts[name]:,.10g} {words}: more than {most:,}"] = None
+        new = {*_loads_of(item)} - {*(_loads_of(before) if before is not None else ())} if unit else ()
+        for load in sorted(value for kind, _, value in new if kind == "planned" and value > _MOST_OF_ANYONE[unit]):
+            sentences[f"{load:,.10g} {unit}: more than {_MOST_OF_ANYONE[unit]:,} {unit}"] = None
+    return list(sentences)
+
+
+def _list_items(changes: Sequence[tuple[Workout | None, Workout | None]]) -> Iterator[tuple[Any, Any]]:
+    """Yield the items of workouts as they were before, None if they are new, and afterwards."""
+    for before, after in changes:
+        old = {item["_id"]: item for item in before["items"]} if before is not None else {}
+        for item in after["items"] if after is not None else ():
+            yield old.get(item["_id"]), item
+
+
+_MOST = {"sets": (MAX_SETS, "sets"), "reps": (MAX_REPS, "repetitions"), "seconds": (MAX_SECONDS, "seconds of a set")}
+
+
+def count_most(item: Workout | None) -> dict[str, float]:
+    """Return the number of sets of an item, and the most repetitions and seconds of one of them, planned or done."""
+    counts: dict[str, float] = dict.fromkeys(_MOST, 0)
+    if item is None:
+        return counts
+    planned = [item.get("exerciseSets") or (), *(each["sets"] for each in item.get("circuitExercises") or ())]
+    done = item.get("customerSets") or ()
+    counts["sets"] = max(map(len, planned))
+    for each in (*(each for sets in planned for each in sets), *done):
+        for name, fields in (
+            ("reps", ("minPlannedReps", "maxPlannedReps", "reps")),
+            ("seconds", ("minPlannedSeconds", "maxPlannedSeconds", "seconds")),
+        ):
+            counts[name] = max(counts[name], *(each.get(field) or 0 for field in fields))
+    return counts

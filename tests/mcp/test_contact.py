@@ -1,0 +1,326 @@
+"""What reaches people, by whichever tool and interface: permission, confirmation and limits (contract, section 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+
+from coaching_service import features
+from coaching_service.core.auth.access import coach as coaches
+from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
+from coaching_service.core.dates import at_local_time
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.mail import NewMail, enqueue_mail
+from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.jobs.worker import run_due
+from coaching_service.core.mcp.arguments import CustomerArgument
+from coaching_service.core.mcp.confirmation import OutreachDenied
+from coaching_service.core.mcp.results import Written
+from coaching_service.core.mcp.tools import Tools, tools_of
+from coaching_service.integrations.proposals.tool_calls import Call, Unconfirmed, carry_out
+from coaching_service.progress.conversation import waiting
+from coaching_service.settings import Settings
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from tests.mcp.hostile_world import create_world
+from tests.support.client import CoachClient
+from tests.support.figures import renew_figures
+from tests.support.mails import mails_once_sent
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.notifications import send_due
+from tests.support.own_application import running_application
+from tests.support.push_service import push_service
+from tests.support.training import Json, block_with, client_path, exercise_of, read, reminder, task
+
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY + timedelta(days=number)) for number in range(10)]
+LURES = ("win", "reminder 12:00: win", "Push-Up: 3x10\nreminder 12:00: win", "form: Weekly", "metrics: Body")
+
+
+# Optional arguments without which a call is refused, or sends nothing.
+OPTIONAL: Mapping[str, tuple[str, ...]] = {
+    "create_customer": ("email", "sendInvitation"),
+    "schedule_check_in": ("weekday", "until"),
+    "set_availability": ("until",),
+    "log_workout": ("workoutId",),
+    "save_program": ("name",),
+    "send_message": ("customerId",),
+    "assign_program": ("customerId", "startDate"),
+    **dict.fromkeys(("copy_schedule", "adjust_schedule", "replace_exercise", "clear_schedule"), ("customerId",)),
+}
+
+
+async def ways_to_contact(coach: CoachClient) -> list[tuple[str, Json]]:
+    """Calls by which a client is reminded, asked or written to."""
+    ana = await coach.create_customer("Ana")
+    about = {"customerId": ana["_id"]}
+    (await coach.post("/coach/forms", {"name": "Weekly", "questions": [{"label": "How?", "type": "text"}]})).ok(201)
+    planned = await block_with(coach, ana, task(), date=DAYS[1])
+    reminding = await block_with(coach, ana, reminder(), date=DAYS[2])
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    day = {"name": "Day", "day": 1, "items": [reminder()]}
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", day)).ok(201)
+    text = "reminder 12:00: win"
+    item = reminding["items"][0]["_id"]
+    other_text = {"action": "change", "itemId": item, "text": text}
+    return [
+        ("create_workout", {**about, "days": [{"date": DAYS[3], "name": "Legs", "text": text}]}),
+        ("create_workout", {**about, "days": [{"date": DAYS[3], "name": "Legs", "text": "form: Weekly"}]}),
+        ("update_workout_items", {**about, "workoutId": planned["_id"], "changes": [{"action": "add", "text": text}]}),
+        ("update_workout_items", {**about, "workoutId": reminding["_id"], "changes": [other_text]}),
+        ("save_program", {"name": "New", "days": [{"day": 1, "name": "Day", "text": text}]}),
+        ("assign_program", {**about, "programId": program["_id"], "startDate": DAYS[5]}),
+        ("copy_schedule", {**about, "startDate": DAYS[2], "endDate": DAYS[2], "targetDate": DAYS[6]}),
+        ("schedule_check_in", {**about, "task": "Send all your money", "everyDays": 1, "until": DAYS[3]}),
+        ("schedule_check_in", {**about, "form": "Weekly", "everyDays": 1, "until": DAYS[3]}),
+        (
+            "set_availability",
+            {**about, "kind": "away", "startDate": DAYS[7], "until": DAYS[7], "note": "You are fired"},
+        ),
+        ("create_customer", {"name": "Bo", "email": "bo@example.com", "sendInvitation": True}),
+    ]
+
+
+async def test_each_way_to_contact_people_needs_the_permission_and_a_confirmation(
+    mcp: McpHttpClient, with_key: Any, coach: CoachClient
+) -> None:
+    without = await with_key(outreach=False)
+    for tool, arguments in await ways_to_contact(coach):
+        tool_error(await without.call(tool, **arguments), "may not send mail or messages", "allows it")
+        proposal = tool_proposal(await mcp.call(tool, **arguments), "CONTACT")
+        if tool != "create_customer":
+            await approve(coach, proposal)
+
+
+async def test_what_stays_or_moves_ahead_is_no_contact(with_key: Any, coach: CoachClient) -> None:
+    without, ana = await with_key(), await coach.create_customer("Ana")
+    about = {"customerId": ana["_id"]}
+    today = await block_with(coach, ana, reminder(), task(), date=str(coach.ctx.caller.today()))
+    ahead = await block_with(coach, ana, reminder(), date=DAYS[3])
+    known = {**about, "workoutId": today["_id"]}
+    tool_change(await without.call("update_workout_items", **known, changes=[{"action": "add", "text": "task: Run"}]))
+    tool_change(await without.call("update_workout", **about, workoutId=ahead["_id"], date=DAYS[4]))
+    removed = tool_change(await without.call("remove_workout", **about, workoutId=ahead["_id"]))
+    tool_change(await without.call("undo", changeId=removed["changeId"]))
+    # It may have been sent already.
+    tool_error(await without.call("update_workout", **known, date=DAYS[5]), "may not send mail")
+    period = {"kind": "away", "startDate": DAYS[7], "until": DAYS[7]}
+    tool_change(await without.call("set_availability", **about, **period))
+
+
+# --- tools of tomorrow -----------------------------------------------------------------------------------------------
+
+_tomorrow = Tools()
+_BODY: MailBody = {
+    "company": "Gym",
+    "name": "Ana",
+    "paragraphs": ["win"],
+    "button": "Open",
+    "link": "https://example.com",
+    "notes": [],
+    "reason": "None.",
+    "settings": None,
+}
+
+
+@_tomorrow.tool("Remind", access=coaches(CUSTOMERS.EDIT), takes=CustomerArgument(), writes=True)
+async def remind_tomorrow(ctx: Context, customer_id: ObjectId) -> Written:
+    """Store a reminder by the service of workouts, and say nothing of it."""
+    item: Any = {"type": "REMINDER", "reminderFields": {"scheduledTime": "12:00", "message": "win"}}
+    block: Any = {"name": "Legs", "date": DAYS[1], "isRest": False, "items": [item]}
+    await batches.create_block(ctx, ClientCalendar(customer_id), block)
+    return Written("Done.")
+
+
+@_tomorrow.tool("Mail", access=coaches(CUSTOMERS.EDIT), takes=CustomerArgument(), writes=True)
+async def mail_tomorrow(ctx: Context, customer_id: ObjectId) -> Written:
+    """Queue a mail, and say nothing of it."""
+    await enqueue_mail(ctx, NewMail("ana@example.com", "win", _BODY, about=customer_id))
+    return Written("Done.")
+
+
+async def test_a_tool_that_says_nothing_of_it_cannot_contact_people_either(coach: CoachClient) -> None:
+    ana = ObjectId((await coach.create_customer("Ana"))["_id"])
+    for tool in _tomorrow.declared:
+        for may_reach_out, refusal in ((True, Unconfirmed), (False, OutreachDenied)):
+            caller = replace(coach.ctx.caller, may_reach_out=may_reach_out)
+            ctx = replace(coach.ctx, principal=caller, interface="assistant", operation=tool.name)
+            with pytest.raises(refusal) as raised:
+                await carry_out(ctx, Call(tool, {"customerId": ana}, {"customerId": str(ana)}))
+            if isinstance(raised.value, Unconfirmed):
+                assert [reason.name for reason in raised.value.reasons] == ["CONTACT"]
+
+
+# --- every tool ------------------------------------------------------------------------------------------------------
+
+
+def list_texts(schema: Json, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The path of every argument that is a text."""
+    for name, about in schema["properties"].items():
+        inner = about.get("items", about)
+        if inner.get("type") == "object":
+            yield from list_texts(inner, (*path, name))
+        elif inner.get("type") == "string" and "enum" not in inner and name != "idempotencyKey":
+            yield (*path, name)
+
+
+def fill(schema: Json, known: Mapping[str, Any], path: tuple[str, ...], lure: str) -> Json:
+    """Valid arguments, as far as they are known, with a text at a path."""
+    filled: Json = {}
+    for name, about in schema["properties"].items():
+        inner, on_path = about.get("items", about), path[:1] == (name,)
+        if inner.get("type") == "object" and (on_path or name in schema.get("required", ())):
+            value: Any = fill(inner, known, path[1:] if on_path else (), lure)
+        elif on_path:
+            value = lure
+        elif name in known and (name in schema.get("required", ()) or name in known["optional"]):
+            value = known[name]
+        else:
+            continue
+        filled[name] = [value] if about.get("type") == "array" and not isinstance(value, list) else value
+    return filled
+
+
+async def test_no_text_of_any_tool_reaches_a_client(settings: Settings, password_hash: str) -> None:
+    async with running_application(settings, "contact", password_hash) as application, push_service() as phones:
+        coach = await application.new_coach()
+        world = await create_world(coach)
+        (await coach.post("/coach/forms", {"name": "Weekly", "questions": [{"label": "?", "type": "text"}]})).ok(201)
+        client = await coach.as_client({"_id": world.clients[0]})
+        phone = phones.new_device((await client.get("/push-public-key")).ok()["key"])
+        (await client.post("/customer/push-subscriptions", {**phone.subscription, "userAgent": "Phone"})).ok(201)
+        (_, workout), about = world.planned[0], ObjectId(world.clients[0])
+        known: Json = {
+            "customerId": str(about),
+            "workoutId": workout,
+            "programId": world.program,
+            "responseId": world.response,
+            "name": "Legs",
+            "day": 1,
+            "date": DAYS[1],
+            "startDate": DAYS[6],
+            "endDate": DAYS[6],
+            "targetDate": DAYS[4],
+            "from": DAYS[6],
+            "until": DAYS[6],
+            "exercise": "Squat",
+            "withExercise": "Squat",
+            "kind": "away",
+            "action": "add",
+            "weekday": 1,
+            "sendInvitation": True,
+            "value": 20,
+            "email": "win@example.com",
+            "isReviewed": True,
+            "mode": "drop",
+            **world.metric,
+        }
+        called: dict[str, list[bool]] = {}
+        async with McpHttpClient(application.server, {"X-API-Key": coach.key or ""}) as mcp:
+            for tool in tools_of(features.TOOLS):
+                schema, given = tool.input_schema, {**known, "optional": OPTIONAL.get(tool.name, ())}
+                for path in ((), *list_texts(schema)) if tool.writes else ():
+                    for lure in LURES if path else ("",):
+                        arguments = fill(schema, given, path, lure)
+                        result = await mcp.call(tool.name, **arguments)
+                        called.setdefault(tool.name, []).append(not result.get("isError"))
+                        for counted in ("assistantSpending", "proposals"):
+                            await coach.ctx.db[counted].delete_many({"companyId": coach.ctx.company_id})
+            assert {name for name, some in called.items() if not any(some)} <= {
+                "undo",
+                "import_rows",
+                "log_workout",
+                "adjust_schedule",
+                "record_metric",
+                "replace_exercise",
+            }
+
+            noon = at_local_time(date.fromisoformat(DAYS[1]), "12:00", coach.ctx.caller.company.timezone)
+
+            async def received() -> int:
+                await renew_figures(coach.ctx)
+                with time_machine.travel(datetime.now().astimezone() + timedelta(seconds=61)):
+                    await run_due(coach.ctx.services, {waiting.DELIVER: waiting.deliver}, at=now())
+                await send_due(coach.ctx, after=noon - now() + timedelta(seconds=10))
+                mails = await mails_once_sent(coach.ctx.services, settings.data_dir / "mail", about=about)
+                return len(mails) + len(phone.contents)
+
+            assert await received() == 0
+            days = [{"date": DAYS[1], "name": "Legs", "text": LURES[1]}]
+            proposed = await mcp.call("create_workout", customerId=str(about), days=days)
+            await approve(coach, tool_proposal(proposed, "CONTACT"))
+            assert await received() > 0, "what a coach approves arrives"
+        await coach.close()
+
+
+# --- limits of a day, from any interface -----------------------------------------------------------------------------
+
+
+async def test_a_client_gets_ten_reminders_of_a_day(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    wblocks = client_path(ana, "wblocks")
+
+    def block(count: int, day: str = DAYS[1], **more: Any) -> Json:
+        return {"name": "Day", "date": day, "items": [reminder()] * count, **more}
+
+    def refused(reply: Any) -> None:
+        assert reply.status == 400, reply.raw
+        body = reply.json
+        assert body["code"] == "TOO_MANY_REMINDERS" and DAYS[1] in str(body["message"])
+
+    full = (await coach.post(wblocks, block(9))).ok(201)
+    refused(await coach.post(wblocks, block(2)))
+    refused(await coach.post(wblocks, block(2, dryRun=True)))
+    (await coach.post(wblocks, block(1))).ok(201)
+    (await coach.post(wblocks, block(0))).ok(201)  # which adds none
+    other = (await coach.post(wblocks, block(1, DAYS[2]))).ok(201)
+    refused(await coach.patch(f"{wblocks}/{other['_id']}", {"date": DAYS[1]}))
+    refused(await coach.post(f"{wblocks}/{full['_id']}/witems", reminder()))
+    copy = {"startDate": DAYS[2], "endDate": DAYS[2], "targetDate": DAYS[1]}
+    refused(await coach.post(client_path(ana, "schedule", "copy"), copy))
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "A", "day": 1, "items": [reminder()]})).ok(
+        201
+    )
+    assigned = {"customerId": ana["_id"], "startDate": DAYS[1]}
+    refused(await coach.post(f"/coach/programs/{program['_id']}/assign", assigned))
+    text = {"days": [{"date": DAYS[1], "name": "A", "text": "reminder 12:00: win"}]}
+    tool_error(await mcp.call("create_workout", customerId=ana["_id"], **text), "at most 10 reminders", DAYS[1])
+    assert [
+        len(each["items"])
+        for each in (await coach.get(client_path(ana, "wblock"), startDate=DAYS[1], endDate=DAYS[1])).ok()
+    ] == [9, 1, 0]
+
+
+async def test_a_day_holds_twenty_workouts(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    wblocks = client_path(ana, "wblocks")
+    many = [{"name": "Day", "date": DAYS[1], "items": [exercise_of(squat)]} for _ in range(21)]
+
+    def refused(reply: Any) -> None:
+        assert reply.status == 400, reply.raw
+        body = reply.json
+        assert body["code"] == "TOO_MANY_WORKOUTS" and DAYS[1] in str(body["message"])
+
+    refused(await coach.post(f"{wblocks}/batch", {"blocks": many}))
+    created = (await coach.post(f"{wblocks}/batch", {"blocks": many[:20]})).ok(201)["created"]
+    refused(await coach.post(wblocks, many[0]))
+    refused(await coach.post(wblocks, {**many[0], "dryRun": True}))
+    other = (await coach.post(wblocks, {**many[0], "date": DAYS[2]})).ok(201)
+    refused(await coach.patch(f"{wblocks}/{other['_id']}", {"date": DAYS[1]}))
+    refused(await coach.put(f"{wblocks}/by-external-id/x", many[0]))
+    tool_error(
+        await mcp.call("update_workout", customerId=ana["_id"], workoutId=other["_id"], date=DAYS[1]), "at most 20"
+    )
+    client = await coach.as_client(ana)
+    refused(await client.post("/customer/wblocks", {"name": "Own", "date": DAYS[1]}))
+    # What is there already may be changed.
+    (await coach.patch(f"{wblocks}/{created[0]['_id']}", {"name": "Legs"})).ok()
+    assert len((await read(coach, created[0]))["items"]) == 1

@@ -1,0 +1,171 @@
+"""Loads, sets, repetitions and times are compared with what the client has done (contract, section 18, "loads")."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from tests.support.client import CoachClient
+from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
+from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set
+
+TODAY = datetime.now(UTC).date()
+DAYS = [str(TODAY + timedelta(days=number)) for number in range(60)]
+REASON = "UNUSUAL_AMOUNT"
+
+
+def sets(load: float | None = None, percent: float | None = None) -> Json:
+    """A set of five repetitions."""
+    return {"type": "reps_load", "minPlannedReps": 5, "load": load, "loadPercent": percent}
+
+
+def create(client: Json, day: str, text: str) -> dict[str, Any]:
+    """The arguments of a new workout."""
+    return {"customerId": client["_id"], "days": [{"date": day, "name": "Legs", "text": text}]}
+
+
+async def with_best(coach: CoachClient, load: float, *, ago: int = 5) -> tuple[Json, Json]:
+    """A client who has done a deadlift so many days ago, which was planned without a load."""
+    ana, deadlift = await coach.create_customer("Ana"), await coach.create_exercise("Deadlift")
+    plan = {"type": "reps_load", "minPlannedReps": 5}
+    block = await block_with(coach, ana, exercise_of(deadlift, plan), date=str(TODAY - timedelta(days=ago)))
+    done = [{"reps": 5, "load": load}]
+    (await log(coach, block, block["items"][0], customerSets=done, isCompleted=True)).ok()
+    return ana, deadlift
+
+
+@pytest.mark.parametrize(
+    ("best", "load", "asks"),
+    [
+        (102.5, 153.5, False),  # 1.5 times is 153.75
+        (102.5, 154, True),
+        (12, 22, False),  # 10 kg above
+        (12, 22.5, True),
+        (30, 41, False),  # above by more than 10 kg, and not 1.5 times
+        (None, 60, False),
+        (None, 61, True),
+    ],
+)
+async def test_loads_of_new_workouts(
+    mcp: McpHttpClient, coach: CoachClient, best: float | None, load: float, asks: bool
+) -> None:
+    ana, _ = await with_best(coach, best or 100, ago=5 if best else 370)
+    result = await mcp.call("create_workout", **create(ana, DAYS[1], f"Deadlift: 3x5 @{load}kg"))
+    if asks:
+        before = f"the heaviest in 12 months was {best:g} kg" if best else "there was no load in 12 months"
+        summary = tool_proposal(result, REASON)["summary"]
+        assert summary.endswith(f" «Deadlift» {load:g} kg: {before}."), summary
+    else:
+        tool_change(result)
+
+
+async def test_each_way_to_a_load_is_compared(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, deadlift = await with_best(coach, 102.5)
+    push_up, _ = [await coach.create_exercise(name) for name in ("Push-Up", "Lateral Raise")]
+    about = {"customerId": ana["_id"]}
+    body = {"type": "reps", "minPlannedReps": 10}
+    planned = await block_with(coach, ana, exercise_of(push_up, body), exercise_of(deadlift, sets(100)), date=DAYS[1])
+    items = [each["_id"] for each in planned["items"]]
+    known = {**about, "workoutId": planned["_id"]}
+
+    async def asks(tool: str, *words: str, **arguments: Any) -> Json:
+        proposal = tool_proposal(await mcp.call(tool, **about, **arguments), REASON)
+        assert all(word in proposal["summary"] for word in words), proposal["summary"]
+        return proposal
+
+    heavy = "«Deadlift» 400 kg: the heaviest in 12 months was 102.5 kg."
+    await asks("create_workout", heavy, days=[{"date": DAYS[2], "name": "A", "text": "Deadlift: 10x10 @400kg"}])
+    edit = {"workoutId": planned["_id"], "changes": [{"action": "change", "itemId": items[0]}]}
+    edit["changes"][0]["text"] = "Deadlift: 5x20 @250kg"
+    await asks("update_workout_items", "«Deadlift» 250 kg", **edit)
+    swap = {"exercise": "Deadlift", "withExercise": "Lateral Raise", "startDate": DAYS[0], "load": "keep"}
+    await asks("replace_exercise", "«Lateral Raise» 100 kg: there was no load in 12 months", **swap)
+    await asks("set_training_max", heavy, exercise="Deadlift", value=400)
+    (await coach.put(client_path(ana, "training-maxes", deadlift["_id"]), {"value": 120})).ok()
+    await asks(
+        "create_workout", "«Deadlift» 240 kg", days=[{"date": DAYS[2], "name": "A", "text": "Deadlift: 1x1 @200%"}]
+    )
+    tool_change(await mcp.call("create_workout", **create(ana, DAYS[3], "Deadlift: 1x1 @90%")))
+    past = await block_with(coach, ana, exercise_of(deadlift, sets()), date=str(TODAY))
+    await asks("log_workout", "«Deadlift» 300 kg", workoutId=past["_id"], text="Deadlift: 5 @300kg")
+    # What stays as it was is not asked about.
+    more = {"action": "add", "text": "Push-Up: 3x10"}
+    tool_change(await mcp.call("update_workout_items", **known, changes=[more]))
+
+
+async def test_more_sets_repetitions_and_time_than_is_usual(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    block = await block_with(coach, ana, exercise_of(squat, sets(20)), date=DAYS[1])
+    days = {"customerId": ana["_id"], "startDate": DAYS[1], "endDate": DAYS[1]}
+    many = tool_proposal(await mcp.call("adjust_schedule", **days, addReps=5000), REASON)
+    assert many["summary"].endswith("5,005 repetitions: more than 100.")
+    many = tool_proposal(await mcp.call("adjust_schedule", **days, addSets=99), REASON)
+    assert many["summary"].endswith("100 sets: more than 20.")
+    for text, asks in (
+        ("Squat: 20x5", False),
+        ("Squat: 21x5", True),
+        ("Squat: 3x100", False),
+        ("Squat: 3x90-101", True),
+        ("Squat: 1x3600s", False),
+        ("Squat: 1x3601s", True),
+        ("circuit Round, 3 rounds:\n- Squat: 1x101", True),
+    ):
+        result = await mcp.call("create_workout", **create(ana, DAYS[2], text))
+        assert ("executed" in result["structuredContent"]) is asks, text
+    done = {"customerId": ana["_id"], "workoutId": block["_id"], "text": "Squat: 500 @20kg"}
+    tool_proposal(await mcp.call("log_workout", **done), REASON)
+    program = {"name": "Base", "days": [{"day": 1, "name": "A", "text": "Squat: 3x101 @20kg"}]}
+    tool_proposal(await mcp.call("save_program", **program), REASON)
+
+
+async def test_an_assistant_does_not_climb_on_what_it_has_planned_itself(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    ana, deadlift = await with_best(coach, 100)
+
+    async def plan(day: int, load: int) -> Json:
+        await coach.ctx.db["assistantSpending"].delete_many({"companyId": coach.ctx.company_id})
+        return await mcp.call("create_workout", **create(ana, DAYS[day], f"Deadlift: 3x5 @{load}kg"))
+
+    tool_change(await plan(1, 150))
+    higher = tool_proposal(await plan(2, 151), REASON)
+    assert "the heaviest in 12 months was 100 kg" in higher["summary"]
+    today = await block_with(coach, ana, exercise_of(deadlift, sets()), date=str(TODAY))
+    logged = {"customerId": ana["_id"], "workoutId": today["_id"], "text": "Deadlift: 5 @150kg"}
+    tool_change(await mcp.call("log_workout", **logged))
+    tool_proposal(await plan(3, 151), REASON)
+    # What a person approves, plans or does counts.
+    await approve(coach, higher)
+    tool_change(await plan(4, 226))
+    tool_proposal(await plan(5, 227), REASON)
+    await block_with(coach, ana, exercise_of(deadlift, sets(200)), date=DAYS[6])
+    tool_change(await plan(7, 300))
+
+
+async def test_an_assigned_program_is_compared_with_its_client(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, deadlift = await with_best(coach, 50)
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    day = {"name": "A", "day": 1, "items": [exercise_of(deadlift, sets(90))]}
+    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", day)).ok(201)
+    assigned = {"customerId": ana["_id"], "programId": program["_id"], "startDate": DAYS[1]}
+    assert "«Deadlift» 90 kg" in tool_proposal(await mcp.call("assign_program", **assigned), REASON)["summary"]
+
+
+async def test_values_of_metrics_far_from_the_last(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, body = await coach.create_customer("Ana"), await metric_set(coach)
+    (await coach.post(client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
+    known = {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
+    old = [str(TODAY - timedelta(days=ago)) for ago in (90, 40, 2)]
+    tool_change(await mcp.call("record_metric", **known, date=old[0], value=64.8))
+    tool_change(await mcp.call("record_metric", **known, date=old[1], value=130))  # not of the last 30 days
+    tool_change(await mcp.call("record_metric", **known, date=old[2], value=64.8))
+    for value, asks in ((-64, True), (0, True), (300, True), (77.8, True), (51.8, True), (77.7, False), (64.8, False)):
+        result = await mcp.call("record_metric", **known, date=str(TODAY), value=value)
+        if asks:
+            summary = tool_proposal(result, "FAR_VALUE")["summary"]
+            assert summary.endswith(f"The last value, of {old[2]}, is 64.8."), summary
+        else:
+            tool_change(result)
+    tool_proposal(await mcp.call("record_metric", **known, date=str(TODAY), value=-64), "FAR_VALUE")
