@@ -241,6 +241,8 @@ class ChangeRecorder:
 
     async def check(self, ctx: Context) -> None:
         """Raise what the checks of the changed collections raise."""
+        if ctx.principal is None and self.author is not None:
+            ctx = ctx.acting_as(self.author)
         for check in {change.history.check for change in self.documents.values()}:
             if check is not None:
                 await check(ctx, [change for change in self.documents.values() if change.history.check is check])

@@ -16,7 +16,7 @@ from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.results import without_inner_marks
 from coaching_service.core.validation import Choice, Identifier, ListOf
 from coaching_service.integrations.proposals import service
-from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Status
+from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status
 from coaching_service.people.changes.service import name_kind
 from coaching_service.people.team import service as team
 from coaching_service.web.browser_sessions import local_path
@@ -105,10 +105,14 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) 
     return Redirect(local_path(form["next"], path), "Approved and done.")
 
 
-@_decide("/{proposalId}/reject", form=ReturnTo, on=proposal_page)
-async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
+class _Rejection(ReturnTo, Rejection):
+    """Where to return to, and what the assistant reads."""
+
+
+@_decide("/{proposalId}/reject", form=_Rejection, on=proposal_page)
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Rejection) -> Redirect:
     """Reject a proposal: nothing is done."""
-    await service.reject(ctx, proposal_id)
+    await service.reject(ctx, proposal_id, form["note"])
     return Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
 
 
@@ -124,6 +128,13 @@ async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Red
         return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
     rest = quantity(len(form["proposalId"]) - done, "proposal")
     return Redirect(_PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below.")
+
+
+@_decide("/reject-all", form=_SeveralProposals, on=proposals_page)
+async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
+    """Reject what was shown of one assistant."""
+    done = await service.reject_many(ctx, form["proposalId"])
+    return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} rejected. Nothing was changed.")
 
 
 async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:
