@@ -53,6 +53,7 @@ async def make_world(coach: CoachClient) -> World:
     customer = await coach.create_customer(email=f"ana{number}@example.com", sendInvitation=False, externalId=number)
     media = {"type": "link", "url": "https://media.example.com/squat"}
     exercise = await coach.create_exercise(media=[media], externalId=number)
+    other_exercise = await coach.create_exercise("Press")
     block = await coach.schedule(customer)
     path = f"/coach/customers/{customer['_id']}/wblocks/{block['_id']}"
     (await coach.patch(path, {"externalId": number})).ok()
@@ -180,7 +181,7 @@ async def make_world(coach: CoachClient) -> World:
         "metricsSetId": metric_set["_id"],
         "customerId": customer["_id"],
         "exerciseId": exercise["_id"],
-        "withExerciseId": exercise["_id"],
+        "withExerciseId": other_exercise["_id"],
         "assignedProgramId": program["_id"],
         "mediaId": exercise["media"][0]["_id"],
         "ownWorkoutId": own_workouts[0]["_id"],

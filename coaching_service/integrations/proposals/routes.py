@@ -56,7 +56,13 @@ async def reject_proposal(ctx: Context, proposal_id: ObjectId, body: Rejection) 
     return await service.reject(ctx, proposal_id, body["note"], place="api")
 
 
-@routes.post("/reject", access=session_only(), status=200, idempotent=True)
+@routes.post(
+    "/reject",
+    access=session_only(),
+    status=200,
+    idempotent=True,
+    example={"ids": ["66f0c0ffee0000000000abcd"], "note": "Not this week"},
+)
 async def reject_proposals(ctx: Context, body: ManyRejections) -> Rejected:
     """Reject several proposals.
 
