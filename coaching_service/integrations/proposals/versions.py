@@ -57,17 +57,17 @@ def reaches_people(tx: Context, versions: Sequence[Version]) -> bool:
 
     What only moves to another date counts if it may have reached them before.
     """
-    told: Counter[tuple[ObjectId | None, Hashable]] = Counter()
+    contacts: Counter[tuple[ObjectId | None, Hashable]] = Counter()
     today = str(tx.caller.today())
     for change, before, after in versions:
         if (contact := change.history.contact) is None:
             continue
         date = (before or {}).get("date")
         if before is not None and (date is None or date > today or (after or {}).get("date") == date):
-            told.subtract((change.client_id, each) for each in contact(before))
+            contacts.subtract((change.client_id, each) for each in contact(before))
         if after is not None:
-            told.update((change.client_id, each) for each in contact(after))
-    return tx.changes.sends or any(count > 0 for count in told.values())
+            contacts.update((change.client_id, each) for each in contact(after))
+    return tx.changes.sends or any(count > 0 for count in contacts.values())
 
 
 async def find_unusual(tx: Context, versions: Sequence[Version]) -> list[str]:

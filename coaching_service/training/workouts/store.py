@@ -39,7 +39,7 @@ class TooManyReminders(BadRequest):
     default_code = "TOO_MANY_REMINDERS"
 
 
-# Whoever adds them; what was imported as done, and recurring check-ins, do not count.
+# From any interface; what was imported as done, and recurring check-ins, do not count.
 _MOST_OF_A_DAY = {"workouts": (20, TooManyWorkouts), "reminders": (10, TooManyReminders)}
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "workout.created",
