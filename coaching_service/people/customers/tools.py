@@ -14,6 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional
+from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.mcp.lists import PageWithHint, format_figure, format_time, join_facts, list_answer
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
