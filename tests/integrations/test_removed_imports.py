@@ -45,6 +45,18 @@ async def test_an_undo_removes_what_has_not_changed(coach: CoachClient) -> None:
     assert event["data"]["sessions"] == 2
 
 
+async def test_a_session_that_was_commented_on_stays(coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    rows = rows_of_sets("2025-01-06,Legs,Squat,5,100,", "2025-01-08,Legs,Squat,5,105,")
+    job = await import_file(coach, rows, name="sets.csv", customerId=ana["_id"])
+    first, _ = await workouts(coach, ana)
+    comment = {"text": "Well done", "about": {"wblockId": first["_id"]}}
+    (await coach.post(f"/coach/customers/{ana['_id']}/messages", comment)).ok(201)
+    undone = (await undo(coach, job))["result"]
+    assert undone["removed"]["sessions"] == 1
+    assert [(each["documentId"], each["code"]) for each in undone["failed"]] == [(first["_id"], "IN_USE")]
+
+
 async def test_an_undo_removes_clients_that_the_import_created(coach: CoachClient) -> None:
     rows = b"Client,Date,Exercise,Reps,Weight (kg)\nBo Li,2025-01-06,Squat,5,100\nCy Li,2025-01-06,Squat,5,100\n"
     answers = json.dumps({"Bo Li": "create", "Cy Li": "create"})
