@@ -26,7 +26,7 @@ from coaching_service.people.changes.visibility import limit_values
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 
-MOST_CHANGES, _MOST_CHARACTERS = 300, 2_000
+MOST_CHANGES, _MOST_CHARACTERS = 300, 20_000
 # What only follows from other records that are listed.
 _IMPLIED = frozenset({"conversation"})
 # Labels of fields that the name of a whole record has.

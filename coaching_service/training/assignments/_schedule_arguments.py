@@ -121,9 +121,8 @@ class ExerciseReplacement(SeveralCalendarsArgument):
         allow_none=True,
         metadata={
             "type": "string",
-            "pattern": "^(keep|clear|\\d{1,3}%)$",
-            "description": "Planned loads: keep, clear, or 80% of them. Default: keep for the same movement "
-            "and equipment, else clear.",
+            "maxLength": 6,
+            "description": "Loads: keep, clear or 80%. Default: keep for like exercises.",
         },
     )
 
