@@ -68,7 +68,9 @@ class HostileWorld:
         contacts = {"kind": {"$in": ["send_mail", "deliver_message"]}}
         (value,) = [each["value"] for each in await self.find("metricEntries")]
         (day,) = await self.find("workoutBlocks", customerId=None)
-        decided = [each for each in await self.find("proposals") if each["status"] not in ("pending", "expired")]
+        decided = [
+            each for each in await self.find("proposals") if each["status"] not in ("pending", "expired", "stale")
+        ]
         days = {
             (each["customerId"], event["data"].get("date"))
             for each in changes
