@@ -76,7 +76,7 @@ async def test_batch_of_rest_names_clients_who_may_be_the_same(coach: CoachClien
     body = {"customers": entries, "onConflict": "update"}
     for dry_run in (True, False):
         result = (await coach.post("/coach/customers/batch", {**body, "dryRun": dry_run})).ok()
-        assert (result["created"], result["updated"]) == (4, 1)
+        assert (result["created"], result["updated"], result["unchanged"]) == (4, 0, 1)
         same = [{(each["_id"], each["same"]) for each in entry.get("duplicates", [])} for entry in result["results"]]
         of_bo = [{(bo["_id"], "email")}, {(bo["_id"], "name")}, set(), set(), set()]
         assert same == [*of_bo, {(eva["_id"], "name")}]
