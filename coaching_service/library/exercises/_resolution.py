@@ -3,8 +3,9 @@
 A name means, in this order: the exercise that has exactly this name, in any order of its words; the one that has it as
 an alias, unless one on the client's calendar has all its words; the only one there that has them; and the only one of
 the library, where one that differs only by typing errors and its equipment comes first. Where several do, it means
-none. Words of muscles and tags name no exercise. Leg curl and biceps curl resemble each other, and so do 45 and 30
-degrees, but mean other exercises: numbers and units have to be the same, and no part of the body may be missing.
+none. One word of a name, or some of an alias, mean only what is on the calendar. Words of muscles and tags name no
+exercise. Leg curl and biceps curl resemble each other, and so do 45 and 30 degrees, but mean other exercises: numbers
+and units have to be the same, and no part of the body may be missing.
 """
 
 from __future__ import annotations
@@ -142,12 +143,17 @@ def _decide(
         if any(each.name_fit == Fit.NEAR for each in named):
             # Deadlift is the Barbell Deadlift without its equipment: a Romanian Deadlift is another movement.
             meant = [each for each in planned if each.is_own or each.fit <= Fit.NEAR]
-        named = [each for each in named if each in planned] or meant or named
-        return _choose(named), [*named, *compared]
+        # Without one of these, two on the calendar are a question: Curl, of a client with two other curls.
+        named = [each for each in named if each in planned] or meant or (named if len(planned) < 2 else [])
+        return _choose(named), [*(named or planned), *compared]
     usable = planned or [each for each in compared if each.fit <= Fit.WORDS]
     if is_one_word:  # several have it and only differ in more than their equipment: press, curl
         usable = _alike(usable)
-    return _choose(usable), [*planned, *compared]
+    match = _choose(usable)
+    # Beyond the calendar, a part of an alias means nothing, nor does one word that is only a part of a name.
+    if match is not None and not planned and match.fit > Fit.NEAR:
+        match = match if match.name_fit <= (Fit.NEAR if is_one_word else Fit.UNSURE) else None
+    return match, [*planned, *compared]
 
 
 def _alike(candidates: Iterable[Candidate]) -> list[Candidate]:
