@@ -202,7 +202,7 @@ async def test_own_acts_are_not_hidden_by_proposals_and_a_call_is_one_line(
         assert all("proposal" not in line and "items, items" not in line for line in lines)
     [line] = [line for line in lines if change_id in line]
     assert "and for 2 more clients; clear_schedule by assistant «" in line
-    assert "approved by «" in line and line.endswith(f"changeId {change_id}")
+    assert "approved by «Olga Owner» over the API; changeId" in line and line.endswith(f"changeId {change_id}")
     proposal = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_CLIENTS")
     assert "restored 4 workouts of «Ana», «Bo», «Cy»" in proposal["summary"]
     await approve(coach, proposal)

@@ -39,7 +39,7 @@ from coaching_service.people.activity.tool_schemas import Since
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
-from coaching_service.people.changes.models import ChangeList, ChangeSummary, DocumentValues
+from coaching_service.people.changes.models import PLACES, ChangeList, ChangeSummary, DocumentValues
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 
@@ -192,14 +192,17 @@ async def _describe_calls(ctx: Context, calls: Mapping[ObjectId, _Call], custome
             client = "" if reference is None else labels.label(reference)
             said = [_describe_change(change, documents.get(first, []))]
         summary = about.get(first)
-        operation = f"{call.changes[0]['operation']} " if not call.events else ""
         approver = summary["approvedBy"] if summary is not None else None
+        approved = f"approved by {typed(approver['name'])}" if approver is not None else ""
+        if summary is not None and summary["decidedIn"] is not None:
+            approved += f" {PLACES[summary['decidedIn']]}"
+        operation = f"{call.changes[0]['operation']} " if not call.events else ""
         others = counts.get(change_id, 1) - 1
         facts = join_facts(
             ("" if customer_id is not None else client) + ", ".join(said),
             f"and for {others} more {'client' if others == 1 else 'clients'}" if others > 0 else "",
             f"{operation}by {_describe_actor(actor, credentials.get(first))}",
-            f"approved by {typed(approver['name'])}" if approver else "",
+            approved,
             f"changeId {change_id}",
             summary is not None and summary["undoneBy"] and "undone",
         )

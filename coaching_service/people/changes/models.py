@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, TypedDict
 
@@ -17,6 +18,12 @@ from coaching_service.core.pagination import PartQuery
 from coaching_service.core.query import QueryInteger
 
 DEFAULT_EVENTS = 100
+PLACES: Mapping[DecidedIn, str] = {
+    "page": "on a page",
+    "api": "over the API",
+    "view": "in the view of the assistant",
+    "chat": "in the chat",
+}
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------

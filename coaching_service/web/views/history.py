@@ -20,7 +20,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import undo
-from coaching_service.people.changes.models import ChangeDetails, ChangeSummary
+from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
@@ -183,11 +183,12 @@ async def _load_credential_names(ctx: Context, listed: Sequence[ChangeSummary]) 
 
 
 def _describe(change: ChangeSummary, credentials: dict[ObjectId, str], clients: dict[ObjectId, Any]) -> dict[str, Any]:
-    """Return a change in words: `title`, `through` (interface, key or assistant), `client` (None if deleted)."""
+    """Return a change in words: `title`, `through` (interface, key or assistant), `place` of its approval, `client`."""
     credential, via = credentials.get(change["_id"]), _VIA[change["via"]]
     return {
         **change,
         "title": describe_operation(change["operation"]),
+        "place": PLACES[change["decidedIn"]] if change["decidedIn"] is not None else "",
         "through": f"{via}: {credential}" if credential else via,
         "client": clients.get(change["customerId"]) if change["customerId"] else None,
     }
