@@ -65,7 +65,7 @@ async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, 
     for weekdays, taken in (([today], 8), ([*range(1, 8)], 2)):  # days 1 and 3: a week apart, and one after the other
         other = (await coach.create_customer(f"Other {taken}"))["_id"]
         said = await mcp.call("assign_program", **assign | {"customerId": other}, weekdays=weekdays)
-        assert f"On these weekdays the 3 days of the program take {taken}." in tool_change(said)["summary"]
+        assert f"On these weekdays the 3 days of the program take {taken}." in said["structuredContent"]["summary"]
     tool_error(await mcp.call("assign_program", **assign, weekdays=[1, 1]), "weekdays must have each weekday only once")
 
     calendar: dict[str, Any] = {"customerId": client["_id"], "startDate": after(0), "endDate": after(6)}
