@@ -125,3 +125,23 @@ def test_a_full_name_is_divided(full_name: str, name: str, surname: str) -> None
 def test_texts_with_a_comma_between_semicolons_stay() -> None:
     [row] = read("Name;Phone;ID;Notes\nAna;600,123456;1,234;2,5\n").rows
     assert (row.details["phone"], row.details["externalId"], row.notes) == ("600,123456", "1,234", ["2,5"])
+
+
+def test_digits_that_a_spreadsheet_has_lost_are_left_out() -> None:
+    """Of telephone numbers and identifiers; short ones, and those that it has kept, are read."""
+    text = "Name;Phone;ID\nMara;3.46123E+11;7\nIvo;3,46E+11;1E+15\nNils;4E10;12e3\nBo;+34 612 345 678;346123456789\n"
+    mara, ivo, nils, bo = read(text).rows
+    assert (mara.details, ivo.details) == ({"name": "Mara", "externalId": "7"}, {"name": "Ivo"})
+    assert pick(mara.left_out, "field", "code") == [("phone", "VALUE_LEFT_OUT")]
+    assert pick(ivo.left_out, "field", "code") == [("phone", "VALUE_LEFT_OUT"), ("externalId", "VALUE_LEFT_OUT")]
+    assert nils.details == {"name": "Nils", "phone": "4E10", "externalId": "12e3"}
+    assert bo.details == {"name": "Bo", "phone": "+34 612 345 678", "externalId": "346123456789"}
+
+
+def test_one_impossible_birthday_leaves_the_order_decided() -> None:
+    """Days that are none, in either order, are left out and decide nothing."""
+    for impossible in ("99/99/1985", "31/02/1985", "00/13/1985"):
+        roster = read(f"Name,Birthday\nMara,04/12/1990\nIvo,11/30/1985\nNils,{impossible}\n")
+        assert [row.details.get("birthday") for row in roster.rows] == ["1990-04-12", "1985-11-30", None]
+        assert (roster.date_order, roster.is_order_open) == ("mdy", False)
+        assert pick(roster.rows[2].left_out, "field", "code") == [("birthday", "VALUE_LEFT_OUT")]

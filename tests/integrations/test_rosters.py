@@ -184,3 +184,21 @@ async def test_the_undo_of_an_update_reports_the_clients_who_stay(coach: CoachCl
         (ana["_id"], "UPDATED"),
         (bo["_id"], "UPDATED"),
     }
+
+
+async def test_names_beside_their_parts_and_ruined_numbers(coach: CoachClient) -> None:
+    """A name beside its parts is one client; a number that lost digits is reported; addresses of athletes are read."""
+    parts = b"Name,First Name,Last Name,Email,Phone\nMara Quill,Mara,Quill,mara@example.com,3.46123E+11\n"
+    job = await import_file(coach, parts, name="c.csv")
+    assert counts(job) == (1, 1, 0, 1)
+    assert pick(job["errors"], "line", "field", "code") == [(2, "phone", "VALUE_LEFT_OUT")]
+    other = b"Nombre,First Name,Apellidos,Athlete Email,Status\nIvo Brandt,Ivo,Brandt,ivo@example.com,Active\n"
+    job = await import_file(coach, other, name="c.csv")
+    assert (counts(job), job["errors"]) == ((1, 1, 0, 1), [])
+
+    clients = await clients_of(coach)
+
+    assert {name: (each["surname"], each["email"], each["phone"]) for name, each in clients.items()} == {
+        "Mara": ("Quill", "mara@example.com", None),
+        "Ivo": ("Brandt", "ivo@example.com", None),
+    }

@@ -62,6 +62,8 @@ _ACTIVE = {"", "active", "activo", "current", "trial", "pending", "invited"}
 # A group in quotes may have a separator in its name.
 _GROUP = re.compile(r'\s*(?:"((?:[^"]|"")*)"|([^,;|]*))\s*(?:[,;|]|$)')
 _MUST_BE_QUOTED = re.compile(r'[,;|"]')
+# A number with many digits as spreadsheets write it in CSV files: the last digits are lost.
+_SHORTENED = re.compile(r"\d(?:[.,]\d+)?E\+\d+", re.IGNORECASE)
 MAX_CLIENTS = 50_000
 
 
@@ -284,7 +286,11 @@ def _row_of(row: Row, known: Sequence[Column | None], order: DateOrder | None) -
             cells[column] = cell
     read = RosterRow(row, _names_of(cells))
     for name in ("email", "phone", "timezone", "externalId"):
-        if text := _text(cells, name):
+        text = _text(cells, name)
+        if _SHORTENED.fullmatch(text):
+            message = f"has lost digits, as a spreadsheet has shortened it: {text[:50]}"
+            read.left_out.append({"field": name, "code": "VALUE_LEFT_OUT", "message": message})
+        elif text:
             read.details[name] = text
     if groups := [group for cell in joined["groups"] for group in split_groups(cell)]:
         read.details["groups"] = list(dict.fromkeys(groups))
