@@ -203,7 +203,7 @@ def test_cells_that_cannot_be_read_become_instructions() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [PLAN, "Exercise,Sets,Reps\nA1) Row,3,8\nA2) Press,3,10/side\n", "Day,Exercise\n5x5 A,Row\nRest,\n"]
+    "text", [PLAN, "Exercise,Sets,Reps\nA1) Row,3,8\nA2) Press,3,10/side\n", "Day,Exercise,Reps\n5x5 A,Row,5\nRest,,\n"]
 )
 def test_a_table_that_is_written_is_read_as_the_same_days(text: str) -> None:
     sheet = read(text)
@@ -310,6 +310,9 @@ async def test_a_program_that_cannot_be_imported(coach: CoachClient) -> None:
     plan = "Exercise,Sets,Reps\nRow,3,8\n"
     refused = (await send(coach, "Name\nRow\n")).refused(400, "no column with exercises; it has: Name")
     assert pick(refused["errors"], "field", "code") == [("file", "INVALID_FILE")]
+    (await send(coach, "Exercise,Sets,Mood\nRow,3,9\n")).refused(400, "has no number of repetitions")
+    preview = (await send(coach, "Exercise,Sets,Reps,Mood\nRow,3,8,9\n", dryRun="true")).ok(200)
+    assert pick(preview["errors"], "line", "field", "code") == [(1, "Mood", "UNKNOWN_COLUMN")]
     (await send(coach, plan, names="[1]")).refused(400, "names must be a JSON object of strings")
     (await send(coach, plan, names='{"Row": "perhaps"}')).refused(400, "names Row: must be the identifier")
     (await send(coach, plan, names=f'{{"Row": "{UNKNOWN}"}}')).refused(404)
@@ -358,8 +361,8 @@ def test_what_two_cells_of_a_row_say_differently_and_made_dates_are_reported(
     cells: dict[str, str], sets: str, problems: list[str]
 ) -> None:
     row = {"Sets": "3", "Reps": "5", "Load": "", "%": "", "RPE": ""} | cells
-    sheet = read(f"Exercise;{';'.join(row)}\nSquat;{';'.join(row.values())}\n")
-    assert texts(sheet)[0][2] == [sets]
+    sheet = read(f"Exercise;{';'.join(row)}\nSquat;{';'.join(row.values())}\nRow;3;5\n")
+    assert texts(sheet)[0][2] == [sets, "Row: 3x5"]
     assert pick(sheet.problems, "field", "code") == [(name, "VALUE_LEFT_OUT") for name in problems]
     assert len(sheet.days[0].exercises[0].notes) == len(problems)
 
@@ -370,3 +373,184 @@ def test_texts_of_a_program_that_are_cut_are_reported() -> None:
     found = sorted((each["line"], each["field"] or "", each["code"]) for each in sheet.problems)
     code = "VALUE_LEFT_OUT"
     assert found == [(2, "exercise", code), (2, "notes", code), (4, "day", code), (4, "notes", code)]
+
+
+def test_a_column_that_numbers_the_sets() -> None:
+    """`Set` numbers them, also where the name is in the first row only or exercises alternate; a first 3 counts them."""
+    expected = ["Squat: 1x5 @100kg, 1x5 @105kg, 1x5 @110kg"]
+    for names in (("Squat", "Squat", "Squat"), ("Squat", "", "")):
+        a, b, c = names
+        sheet = read(f"Week,Day,Exercise,Set,Reps,Weight (kg)\n1,1,{a},1,5,100\n1,1,{b},2,5,105\n1,1,{c},3,5,110\n")
+        assert (texts(sheet)[0][2], sheet.problems) == (expected, [])
+    pair = read(
+        "Exercise,Set,Sets,Reps\nA1) Row,1,2,8\nA2) Press,1,2,10\nA1) Row,2,2,7\nA2) Press,2,2,9\nA1) Row,1,2,6\n"
+    )
+    assert texts(pair)[0][2] == ["Row: 1x8, 1x7", "Press: 1x10, 1x9", "Row: 1x6"]
+    assert [each.superset for each in pair.days[0].exercises] == ["A", "A", "A"]
+    counted = read("Ejercicio,Serie,Reps\nSentadilla,3,5\nRemo,4,8\nPrensa,Serie 1,8\nPrensa,Serie 2,6\n")
+    assert texts(counted)[0][2] == ["Sentadilla: 3x5", "Remo: 4x8", "Prensa: 1x8, 1x6"]
+
+
+def test_days_with_an_index_and_a_name() -> None:
+    """An index counts from 0 if it begins so; a name alone is a day, and a number keeps its name."""
+    zero = read(
+        "Day Index,Day Name,Exercise,Sets,Reps\n0,Day 1 - Push,Press,4,5-8\n1,Day 2 - Pull,Row,4,6\n1,,Curl,3,8\n"
+    )
+    assert texts(zero) == [(1, "Push", ["Press: 4x5-8"]), (2, "Pull", ["Row: 4x6", "Curl: 3x8"])]
+    numbered = read("Week,Day Number,Day Name,Exercise,Reps\n1,1,Upper,Press,5\n1,3,Lower,Squat,5\n2,1,Upper,Press,4\n")
+    assert [(day.day, day.name) for day in numbered.days] == [(1, "Upper"), (3, "Lower"), (8, "Upper")]
+    names = read("Day Name,Exercise,Reps\nPush,Press,5\nPull,Row,5\n")
+    assert [(day.day, day.name) for day in names.days] == [(1, "Push"), (2, "Pull")]
+    both = read("Day,Day Name,Exercise,Reps\n2,5x5 A,Press,5\nFriday,,Row,5\n")
+    assert [(day.day, day.name) for day in both.days] == [(2, "5x5 A"), (5, "Friday")]
+
+
+def test_every_column_that_is_not_read_is_reported() -> None:
+    """Also those without a heading and those that repeat another one, and sheets without exercises."""
+    text = "Exercise,Sets,Reps,Video,Coach's mood,Repetitions,\nSquat,3,5,x,y,8,seen\nRow,3,,,,9,\n"
+    sheet = read(text)
+    assert texts(sheet)[0][2] == ["Squat: 3x5", "Row: 3x9"]
+    assert pick(sheet.problems, "line", "field", "code") == [
+        (1, "Video", "UNKNOWN_COLUMN"),
+        (1, "Coach's mood", "UNKNOWN_COLUMN"),
+        (1, "Repetitions", "REPEATED_COLUMN"),
+        (1, "column 7", "UNKNOWN_COLUMN"),
+    ]
+    notes: list[Row] = [["Hello"]]
+    library: list[Row] = [("Exercise", "Video"), ("Squat", "https://x")]
+    book = read_workbook(**{"Day A": SQUATS, "Read me": notes, "Library": library})
+    assert texts(book) == [(1, "Day A", ["Squat: 1x5"])]
+    assert pick(book.problems, "field", "code") == [("Read me", "UNKNOWN_SHEET"), ("Library", "UNKNOWN_SHEET")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Exercise\nSquat\n", "Exercise,Sets,Notes\nSquat,3,deep\n", "Exercise,A,B\nSquat,3x8,3x9\n"]
+)
+def test_a_sheet_without_a_number_in_any_set_is_refused(text: str) -> None:
+    with pytest.raises(UnreadableTable, match="has no number of repetitions"):
+        read(text)
+
+
+def test_blocks_with_headings_of_their_own() -> None:
+    """Titles above them name their week and day; a column without a heading may have the days."""
+    text = (
+        "Week 1,,,,\nDay 1 - Upper,,,,\nExercise,Sets,Reps,Load,RPE\nBench Press,3,8,60kg,8\nRow,3,10,50kg,8\n,,,,\n"
+        "Day 2 - Lower,,,,\nExercise,Sets,Load,Reps,Mood\nSquat,5,100kg,5,9\n\n"
+        "Week 2 - Day 1: Upper\nExercise,Sets,Reps,Load,RPE\nBench Press,3,8,62.5kg,\nDay 2\nSquat,5,5,105kg,\n"
+    )
+    sheet = read(text)
+    assert texts(sheet) == [
+        (1, "Upper", ["Bench Press: 3x8 @60kg RPE8", "Row: 3x10 @50kg RPE8"]),
+        (2, "Lower", ["Squat: 5x5 @100kg"]),
+        (8, "Upper", ["Bench Press: 3x8 @62.5kg"]),
+        (9, "Day 2", ["Squat: 5x5 @105kg"]),
+    ]
+    assert pick(sheet.problems, "line", "field", "code") == [(8, "Mood", "UNKNOWN_COLUMN")]
+    named = read("My plan\nUpper A\nExercise,Sets,Reps\nPress,3,8\nLower A\nExercise,Sets,Reps\nSquat,3,5\n")
+    assert texts(named) == [(1, "Upper A", ["Press: 3x8"]), (2, "Lower A", ["Squat: 3x5"])]
+    column = read(",Exercise,Sets,Reps\nMonday,Press,3,8\n,Row,3,8\nFriday,Squat,3,5\n")
+    assert texts(column) == [(1, "Monday", ["Press: 3x8", "Row: 3x8"]), (5, "Friday", ["Squat: 3x5"])]
+    assert column.problems == []
+
+
+def test_weeks_side_by_side() -> None:
+    """As columns of sets, of loads, of one field each, and below a row with the weeks."""
+    text = "Day,Exercise,Week 1,Week 2\nDay 1,Squat,3x8 @60kg,3x8 @62.5kg\nPull,Deadlift,2x5 @100kg,-\n"
+    assert texts(read(text)) == [
+        (1, "Day 1", ["Squat: 3x8 @60kg"]),
+        (2, "Pull", ["Deadlift: 2x5 @100kg"]),
+        (8, "Day 1", ["Squat: 3x8 @62.5kg"]),
+    ]
+    loads = read("Exercise,Sets,Reps,Week 1 (lbs),W2\nSquat,3,5,100,105 kg\nRow,3,8,,\n")
+    assert texts(loads) == [(1, "Day 1", ["Squat: 3x5 @45.36kg"]), (8, "Day 1", ["Squat: 3x5 @105kg"])]
+    assert pick(loads.problems, "line", "field", "code") == [(3, "exercise", "VALUE_LEFT_OUT")]
+    fields = "Exercise,W1 Sets,W1 Reps,Sets W2,Reps (Week 2),Rest\nSquat,3,8,4,6,90\n"
+    rows = ",Week 1,,Week 2,,\nExercise,Sets,Reps,Sets,Reps,Rest\nSquat,3,8,4,6,90\n"
+    for each in (fields, rows):
+        sheet = read(each)
+        assert (texts(sheet), sheet.problems) == (
+            [(1, "Day 1", ["Squat: 3x8 rest 90s"]), (8, "Day 1", ["Squat: 4x6 rest 90s"])],
+            [],
+        )
+
+
+def test_labels_without_a_sign_before_names() -> None:
+    """A letter and a number are one if the letter has begun on the day: `C2 Rower` is a name."""
+    day = read(
+        "Exercise,Sets,Reps\nA1 Row,3,8\nA2 Press,3,8\nB1 - Squat,3,5\nC2 Rower,1,500m\nB2- Curl,2,8\n3D Lunge,2,8\n"
+    ).days[0]
+    assert [(each.name, day.superset_of(each)) for each in day.exercises] == [
+        ("Row", "A"),
+        ("Press", "A"),
+        ("Squat", "B"),
+        ("C2 Rower", None),
+        ("Curl", "B"),
+        ("3D Lunge", None),
+    ]
+
+
+# --- Kinds of sheets that coaches share ------------------------------------------------------------------------------
+
+
+def test_a_531_sheet_with_percentages() -> None:
+    """Weeks in rows, a row for each set, percentages, a last set of as many as possible, and assistance."""
+    sheet = read(
+        "5/3/1 for beginners\nWeek,Day,Lift,Set,Reps,% 1RM,Notes\n"
+        "1,Monday,Squat,1,5,65%,\n,,,2,5,75%,\n,,,3,AMRAP,85%,leave one\n,,Dips,1,10,,\n,,,2,10,,\n"
+        "1,Wednesday,Bench Press,1,5,0.65,\n,,,2,5,0.75,\n"
+        "2,Monday,Squat,1,3,70%,\n,,,2,3,80%,\n,,,3,AMRAP,90%,\n"
+    )
+    assert texts(sheet) == [
+        (1, "Monday", ["Squat: 1x5 @65%, 1x5 @75%, 1xAMRAP @85%", "Dips: 2x10"]),
+        (3, "Wednesday", ["Bench Press: 1x5 @65%, 1x5 @75%"]),
+        (8, "Monday", ["Squat: 1x3 @70%, 1x3 @80%, 1xAMRAP @90%"]),
+    ]
+    assert (sheet.days[0].exercises[0].notes, sheet.problems) == (["leave one"], [])
+
+
+def test_a_sheet_in_the_style_of_starting_strength() -> None:
+    """Two workouts as blocks below each other, with titles, and weight before repetitions."""
+    sheet = read(
+        "Novice program,,,,\nWorkout A,,,,\nExercise,Weight (lbs),Sets x Reps,,\nSquat,135,3x5,,\nPress,65,3x5,,\n"
+        "Deadlift,185,1x5,,\n,,,,\nWorkout B,,,,\nExercise,Weight (lbs),Sets x Reps,,\nSquat,140,3x5,,\n"
+        "Bench press,95,3x5,,\nPower clean,95,5x3,,\n"
+    )
+    assert texts(sheet) == [
+        (1, "Workout A", ["Squat: 3x5 @61.23kg", "Press: 3x5 @29.48kg", "Deadlift: 1x5 @83.91kg"]),
+        (2, "Workout B", ["Squat: 3x5 @63.5kg", "Bench press: 3x5 @43.09kg", "Power clean: 5x3 @43.09kg"]),
+    ]
+    assert sheet.problems == []
+
+
+def test_a_hypertrophy_block_with_weeks_in_columns() -> None:
+    """Supersets before the names, the weeks above sets, repetitions and effort, and a deload of fewer exercises."""
+    sheet = read(
+        "Hypertrophy block,,,,,,,,\n,,Week 1,,,Week 2,,,\nDay,Exercise,Sets,Reps,RIR,Sets,Reps,RIR,Rest\n"
+        "Push,A1 Bench press,3,8-12,3,4,8-12,2,90\n,A2 Fly,3,12-15,2,,,,60\nPull,B1. Row,3,10,3,4,10,1,2 min\n"
+    )
+    assert texts(sheet) == [
+        (1, "Push", ["Bench press: 3x8-12 rest 90s RIR3", "Fly: 3x12-15 rest 60s RIR2"]),
+        (2, "Pull", ["Row: 3x10 rest 120s RIR3"]),
+        (8, "Push", ["Bench press: 4x8-12 rest 90s RIR2"]),
+        (9, "Pull", ["Row: 4x10 rest 120s RIR1"]),
+    ]
+    assert [sheet.days[0].superset_of(each) for each in sheet.days[0].exercises] == ["A", "A"]
+    assert sheet.problems == []
+
+
+def test_a_workbook_of_two_tabs() -> None:
+    """One tab has the training, the other one what it is made of; the second is reported, and no day."""
+    training: list[Row] = [
+        ("Client: Mara",),
+        ("Week", "Day", "Exercise", "Sets", "Reps", "Load", "Coach"),
+        (1, "Mon", "Back squat", 3, "5", "80%", "x"),
+        (None, None, "Split squat", 2, "8/side", 20, None),
+        (None, "Thu", "Bench press", 5, "5", 60, None),
+    ]
+    maxes: list[Row] = [("Exercise", "1RM"), ("Back squat", 140), ("Bench press", 90)]
+    sheet = read_workbook(Training=training, Maxes=maxes)
+    assert texts(sheet) == [
+        (1, "Mon", ["Back squat: 3x5 @80%", "Split squat: 2x8/side @20kg"]),
+        (4, "Thu", ["Bench press: 5x5 @60kg"]),
+    ]
+    assert pick(sheet.problems, "field", "code") == [("Coach", "UNKNOWN_COLUMN"), ("Maxes", "UNKNOWN_SHEET")]

@@ -186,8 +186,8 @@ async def test_the_undo_of_an_update_reports_the_clients_who_stay(coach: CoachCl
     }
 
 
-async def test_names_beside_their_parts_and_ruined_numbers(coach: CoachClient) -> None:
-    """A name beside its parts is one client; a number that lost digits is reported; addresses of athletes are read."""
+async def test_names_next_to_their_parts_and_ruined_numbers(coach: CoachClient) -> None:
+    """A name next to its parts is one client; a number that lost digits is reported; addresses of athletes are read."""
     parts = b"Name,First Name,Last Name,Email,Phone\nMara Quill,Mara,Quill,mara@example.com,3.46123E+11\n"
     job = await import_file(coach, parts, name="c.csv")
     assert counts(job) == (1, 1, 0, 1)

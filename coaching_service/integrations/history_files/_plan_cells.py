@@ -58,11 +58,21 @@ def is_empty(cells: PlanCells) -> bool:
     return all(cell is None for cell, _ in cells.values())
 
 
+def is_sets_text(text: str) -> bool:
+    """Return whether a text says how many sets there are of what, such as `3x8`."""
+    return _SETS_TEXT.search(text) is not None
+
+
+def has_number(planned: PlannedSet) -> bool:
+    """Return whether a set has an amount, a load or an effort."""
+    return any(planned.get(name) for name in (*_AMOUNTS, "load", "loadPercent", "rpe")) or planned["rir"] is not None
+
+
 def read_sets(cells: PlanCells, load_unit: str) -> ReadSets:
     """Return the sets that cells plan, with loads in `load_unit`; cells that cannot be read are left out."""
     read = ReadSets([])
     text = _text(cells, "sets")
-    if _SETS_TEXT.search(text):
+    if is_sets_text(text):
         try:
             read.sets = parse_planned(text, load_unit)
         except SetTextError as error:

@@ -20,6 +20,9 @@ _WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) f
 _REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre"}
 _WEEK = re.compile(r".*\b(?:week|wk|semana|sem|w|s)\s*\.?\s*(\d{1,3})\b.*")
 _DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
+# Rows with nothing else say so which week and day the rows below are of; a sheet has `Week 1` above `Sets` and `Reps`.
+_WEEK_LABEL = re.compile(r"(?:week|wk|semana|sem|w)\s*\.?\s*(\d{1,3})\b\s*[-:.–—,(]?\s*(.*?)\)?")
+_DAY_LABEL = re.compile(r"(?:day|dia|session|sesion|workout|training|entrenamiento)\s*(?:\d{1,3}|[a-h])\b.*")
 _WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
 DAYS_OF_WEEK = 7
 LAST_DAY = 3_660
@@ -44,6 +47,27 @@ def week_in(text: str) -> int | None:
     return int(found[1]) if found is not None and 1 <= int(found[1]) <= LAST_DAY // DAYS_OF_WEEK else None
 
 
+def without_number(text: str) -> str:
+    """Return the name behind the number of a day: `Push` of `Day 1 - Push`."""
+    return re.sub(r"^\D*\d+\s*[-:.–—,)]?\s*", "", text)
+
+
+def label_in(text: str) -> tuple[int | None, str] | None:
+    """Return the week and the day of a text that names nothing else, such as `Week 1 - Day 2: Upper`.
+
+    The week is None, or the day empty, if the text does not say it.
+    """
+    plain = " ".join(text.split())
+    week = _WEEK_LABEL.fullmatch(normalize(plain))
+    day = plain if week is None else plain[len(plain) - len(week[2]) :] if week[2] else ""
+    word = _WORD.fullmatch(day)
+    is_day = _DAY_LABEL.fullmatch(normalize(day)) or (word is not None and normalize(word[1]) in _WEEKDAY_OF)
+    if week is None:
+        return (None, day) if is_day else None
+    number = week_in(f"week {week[1]}")
+    return None if number is None else (number, day if is_day else "")
+
+
 class UnknownDay(Exception):
     """A text names a day behind the last one that a program can have."""
 
@@ -56,15 +80,15 @@ class DayNumbers:
     """
 
     def __init__(self) -> None:
-        self._week, self._last, self._begun = 1, 0, False
+        self._week, self._begun = 1, False
+        self._last: dict[int, int] = {}  # by week
         self._named: dict[tuple[int, str], int] = {}
         self.changes_week = False
 
     def begin_week(self, week: int) -> None:
         """Continue with a week."""
         self.changes_week = self._begun and week != self._week
-        if week != self._week or not self._begun:
-            self._week, self._last, self._begun = week, 0, True
+        self._week, self._begun = week, True
 
     def read(self, text: str) -> tuple[int, str]:
         """Return the day that a text means, and its name if the text has one; empty: the next day.
@@ -76,7 +100,7 @@ class DayNumbers:
             number, name = self._next(text), "" if is_rest(text) else text
         elif number > DAYS_OF_WEEK:
             return number, name
-        self._last = max(self._last, number)
+        self._last[self._week] = max(self._last.get(self._week, 0), number)
         return min((self._week - 1) * DAYS_OF_WEEK + number, LAST_DAY), name
 
     def _within_week(self, text: str) -> tuple[int | None, str]:
@@ -86,7 +110,7 @@ class DayNumbers:
         if (found := _DAY.fullmatch(normalize(plain))) is not None and found[1].strip("0"):
             if not is_possible(plain):
                 raise UnknownDay
-            title = re.sub(r"^\D*\d+\s*[-:.–—,)]?\s*", "", plain)
+            title = without_number(plain)
             return int(found[1]), title or (f"Day {int(plain)}" if plain.isdigit() else plain)
         word = _WORD.fullmatch(plain)
         if word is not None and (weekday := _WEEKDAY_OF.get(normalize(word[1]))) is not None:
@@ -95,6 +119,5 @@ class DayNumbers:
 
     def _next(self, text: str) -> int:
         key = (self._week, normalize(text))
-        if is_rest(text) or not key[1]:
-            return self._last + 1
-        return self._named.setdefault(key, self._last + 1)
+        following = self._last.get(self._week, 0) + 1
+        return following if is_rest(text) or not key[1] else self._named.setdefault(key, following)

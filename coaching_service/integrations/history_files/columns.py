@@ -151,6 +151,12 @@ def unknown_column(table: Table, heading: str) -> Problem:
     return _of_column(table, heading, "UNKNOWN_COLUMN", "is not a known column and is left out")
 
 
+def repeated_column(table: Table, heading: str) -> Problem:
+    """Return the problem of a column that has what an earlier one has."""
+    message = "has what an earlier column has, and is read only where that one is empty"
+    return _of_column(table, heading, "REPEATED_COLUMN", message)
+
+
 def unknown_sheet(table: Table, kind: str) -> Problem:
     """Return the problem of a sheet that is not read: it has no table of this kind."""
     return {

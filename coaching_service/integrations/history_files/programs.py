@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files._headings import Unit, read_heading
-from coaching_service.integrations.history_files._plan_cells import PLAN_FIELDS, PlanField, is_empty, read_sets
+from coaching_service.integrations.history_files._plan_cells import (
+    PLAN_FIELDS,
+    PlanField,
+    has_number,
+    is_empty,
+    is_sets_text,
+    read_sets,
+)
 from coaching_service.integrations.history_files._plan_days import (
     DAYS_OF_WEEK,
     LAST_DAY,
@@ -20,9 +29,12 @@ from coaching_service.integrations.history_files._plan_days import (
     UnknownDay,
     is_possible,
     is_rest,
+    label_in,
     week_in,
+    without_number,
 )
 from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words
+from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
 from coaching_service.integrations.history_files.tables import (
     UNSOLVED,
@@ -30,6 +42,7 @@ from coaching_service.integrations.history_files.tables import (
     Row,
     Table,
     UnreadableTable,
+    headings_of,
     read_tables,
     text_of,
 )
@@ -37,14 +50,17 @@ from coaching_service.integrations.history_files.values import is_made_date
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.sets.models import PlannedSet
 
-Column = Literal["week", "day", "exercise", "superset", "notes"] | PlanField
+Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "superset", "notes"] | PlanField
 
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "week": ("week", "wk", "semana", "sem"),
     "day": ("day", "dia", "session", "sesion", "workout", "workout name", "training day", "entrenamiento"),
+    "dayNumber": ("day index", "day number", "day no", "numero de dia", "numero del dia"),
+    "dayName": ("day name", "day title", "name of day", "nombre del dia"),
     "exercise": (*VOCABULARY["exercise"], "exercises", "ejercicios", "movimiento"),
-    "sets": ("sets", "set", "series", "serie", "sets x reps", "sets reps"),
+    "set": ("set", "set number", "set no", "set index", "set order", "serie", "numero de serie"),
+    "sets": ("sets", "series", "number of sets", "sets x reps", "sets reps"),
     "reps": (*VOCABULARY["reps"], "rep range", "repes", "rango de repeticiones"),
     "load": (*VOCABULARY["load"], "kg", "lbs", "lb"),
     "percent": ("%", "% 1rm", "%1rm", "1rm %", "% of 1rm", "percent", "percentage", "intensity", "porcentaje"),
@@ -56,23 +72,36 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "notes": (*VOCABULARY["notes"], "cues", "instructions", "nota", "comentarios", "indicaciones"),
 }
 _COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
-_LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*[).:]\s+(?=\S)")
+_LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*(?:[).:]\s+|\s[-–—]\s+)(?=\S)")
+_LABEL_WITHOUT_SIGN = re.compile(r"(([A-H])(\d))-?\s+(?=\S)")
+# `Week 1`, `W1 Sets`, `Sets W1`, by the words of a heading.
+_OF_WEEK = re.compile(r"(?:week|wk|w|semana|sem)\s*(\d{1,3})(?:\s+(.+))?|(.+?)\s+(?:week|wk|w|semana|sem)\s*(\d{1,3})")
+_SET_NUMBER = re.compile(r"(?:set|serie)?\s*(\d{1,2})", re.IGNORECASE)
+_NUMBERED = re.compile(r"(?:day|dia|día|session|sesion|sesión|workout)?\s*\d+\s*(?:[-:.–—,)]|$)", re.IGNORECASE)
+_WITH_UNIT = re.compile(r"\d\s*(?:kgs?|lbs?|%)", re.IGNORECASE)
 _SUPERSET = re.compile(r"([A-Za-z]+)\d*|(\d+)[A-Za-z]")
 _WEEKS = re.compile(r"\d\s*(?:-|–|—|to|a|\&|,)\s*\d", re.IGNORECASE)
 _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
-_NEEDED: tuple[Column, ...] = ("week", "day", "exercise")  # for a row to be where it belongs
+_WHERE: tuple[Column, ...] = ("week", "day", "dayNumber", "dayName")
+_NEEDED: tuple[Column, ...] = (*_WHERE, "exercise")  # for a row to be where it belongs
+_NOTHING = {"-", "–", "—"}
+_MAX_ROWS = 50_000
 _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
 
 
 @dataclass
 class PlannedExercise:
-    """An exercise of a day, which a row begins: `superset` names its group, empty without one."""
+    """An exercise of a day, which a row begins: `superset` names its group, empty without one.
+
+    `last_set` is the number of its last set where a column numbers them, else 0.
+    """
 
     row: Row
     name: str
     superset: str
     sets: list[PlannedSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    last_set: int = 0
 
 
 @dataclass
@@ -109,9 +138,12 @@ def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
     if not reader.tables:
         raise UnreadableTable(f"has no column with exercises; it has: {', '.join(headings)[:300] or 'nothing'}")
     reader.report_long_notes()
-    days = sorted(reader.days.values(), key=lambda day: day.day)
+    days = sorted((day for day in reader.days.values() if day.exercises or day.is_rest), key=lambda day: day.day)
     if not any(day.exercises for day in days):
         raise UnreadableTable("has no rows with exercises")
+    if not any(has_number(each) for day in days for exercise in day.exercises for each in exercise.sets):
+        message = "has no number of repetitions, time, distance, load, percentage or effort in any set"
+        raise UnreadableTable(f"{message}; it has: {', '.join(headings)[:300]}")
     return ProgramSheet(days, reader.problems)
 
 
@@ -132,15 +164,47 @@ def write_table(sheet: ProgramSheet, load_unit: str) -> str:
     return out.getvalue()
 
 
-def _column_of(heading: Cell) -> Column | None:
+@dataclass(frozen=True)
+class _Column:
+    """What a column has, and its week; `plan` is what a column such as `Week 1` has, whose cells tell it."""
+
+    name: Column | Literal["plan"] | None
+    week: int | None = None
+    unit: Unit | None = None
+
+
+@dataclass
+class _Block:
+    """A part of a sheet with headings of its own, and the titles above them; `is_named`: the last one is a day."""
+
+    table: Table
+    titles: list[Row]
+    rows: list[Row]
+    columns: list[_Column] = field(default_factory=list)
+    is_named: bool = False
+
+
+def _column_of(heading: Cell) -> _Column:
     if not isinstance(heading, str):
-        return None
-    words = read_heading(heading).words
-    return _COLUMN_OF.get(words) or _COLUMN_OF.get(normalize(heading))
+        return _Column(None)
+    own_units: dict[str, Unit] = {"kg": "kg", "lb": "lb", "lbs": "lb"}
+    read = read_heading(heading)
+    unit = read.unit or own_units.get(normalize(heading))
+    if (name := _COLUMN_OF.get(read.words) or _COLUMN_OF.get(normalize(heading))) is not None:
+        return _Column(name, None, unit)
+    if (found := _OF_WEEK.fullmatch(read.words)) is None or (week := week_in(f"week {found[1] or found[4]}")) is None:
+        return _Column(None)
+    if not (words := found[2] or found[3]):
+        return _Column("load" if unit in ("kg", "lb") else "plan", week, unit)
+    name = _COLUMN_OF.get(words)
+    return _Column(name, week, unit) if name in (*PLAN_FIELDS, "notes") else _Column(None)
 
 
 def _count_headings(cells: Sequence[Cell]) -> int:
-    return sum(_column_of(cell) is not None for cell in cells)
+    """Return how many cells are headings; those of weeks are, with one of exercises."""
+    columns = [_column_of(cell) for cell in cells]
+    has_exercise = any(column.name == "exercise" for column in columns)
+    return sum(column.name is not None and (column.week is None or has_exercise) for column in columns)
 
 
 class _Reader:
@@ -153,62 +217,178 @@ class _Reader:
         self._load_unit, self._count = load_unit, 0
         self._numbers = DayNumbers()
         self._current: PlannedDay | None = None
+        self._exercise: PlannedExercise | None = None  # of the current day, to which rows without a name belong
+        self._unnamed = ("", "")  # the day of exercises before which no row names one
         self._is_day_unknown = False
+        self._first_day = 1  # of a column that numbers the days: 0 if they are counted from 0
         self._unsolved: list[Column] = []  # of the current row or one above, which the rows below continue
+        self._week: int | None = None  # that is read, of a sheet with weeks side by side
+        self._planned: set[str] = set()  # the places of rows with exercises, and of those without a cell in a week
+        self._unplanned: dict[str, Row] = {}
 
     def read(self, table: Table) -> None:
-        """Read a sheet; without a column of weeks it is a week itself, or a day if it has no column of days either."""
-        columns = [_column_of(heading) for heading in table.headings]
-        if "exercise" not in columns:
+        """Read a sheet; without a column of weeks it is a week itself, or a day if it has no column of days either.
+
+        Weeks side by side are read one after another.
+        """
+        blocks = _blocks_of(table)
+        columns = [column for block in blocks for column in block.columns]
+        names = {column.name for column in columns}
+        if "exercise" not in names or (table.name and not names & {*PLAN_FIELDS, "set", "plan"}):
+            self.problems.append(unknown_sheet(table, "planned exercises"))
             return
         self.tables += 1
         self._unsolved = []
+        has_day = bool(names & {*_WHERE[1:]})
         week = week_in(table.name)
-        if "week" not in columns and (week is not None or "day" in columns):
+        if "week" not in names and (week is not None or has_day):
             self._numbers.begin_week(week or (self.tables if table.name else 1))
-        if "day" not in columns:
-            is_day = week is None and is_possible(table.name)
-            self._begin_day(table.name if is_day else "", table.name)
-        else:
-            self._current = None
-        units = [read_heading(heading).unit for heading in table.headings]
-        own_units: dict[str, Unit] = {"kg": "kg", "lb": "lb", "lbs": "lb"}
-        units = [unit or own_units.get(normalize(name)) for unit, name in zip(units, table.headings, strict=True)]
-        for row in table.rows:
-            self._read_row(row, columns, units)
+        is_day = not has_day and week is None and is_possible(table.name)
+        unnamed = ("1", "") if has_day else (table.name if is_day else "", table.name)
+        for block in blocks:
+            self._report_columns(block)
+        self._planned, self._unplanned = set(), {}
+        weeks: list[int | None] = [*sorted({column.week for column in columns if column.week is not None})]
+        for self._week in weeks or [None]:
+            self._current, self._exercise, self._unnamed, self._is_day_unknown = None, None, unnamed, False
+            if self._week is not None:
+                self._numbers.begin_week(self._week)
+            for block in blocks:
+                self._read_block(block)
+        for line in self._unplanned.keys() - self._planned:
+            self._report(self._unplanned[line], "exercise", "has nothing in any week and is left out")
+        unique = {(each["entry"], each["field"], each["message"]): each for each in self.problems}
+        self.problems = sorted(unique.values(), key=lambda each: each["line"] or 0) if self._week else self.problems
 
-    def _read_row(self, row: Row, columns: Sequence[Column | None], units: Sequence[Unit | None]) -> None:
+    def _report_columns(self, block: _Block) -> None:
+        """Report the columns that are not read, and those that are read only where an earlier one is empty."""
+        headings = block.table.headings
+        seen: set[tuple[object, int | None]] = set()
+        for heading, column in zip(headings, block.columns, strict=False):
+            if heading and column.name is None:
+                self.problems.append(unknown_column(block.table, heading))
+            elif heading and (column.name, column.week) in seen:
+                self.problems.append(repeated_column(block.table, heading))
+            seen.add((column.name, column.week))
+        nameless = {
+            number
+            for row in block.rows
+            for number, cell in enumerate(row.cells)
+            if cell is not None and block.columns[number].name is None and not "".join(headings[number : number + 1])
+        }
+        self.problems += [unknown_column(block.table, f"column {number + 1}") for number in sorted(nameless)]
+
+    def _read_block(self, block: _Block) -> None:
+        for row in block.titles:
+            if not self._read_label(row, ()) and block.is_named and row is block.titles[-1]:
+                self._begin_day_of_row(row, _text_alone(row))
+        for row in block.rows:
+            if not self._read_label(row, block.columns):
+                self._read_row(row, block.columns)
+
+    def _read_label(self, row: Row, columns: Sequence[_Column]) -> bool:
+        """Begin the week or day that a row names and nothing else; returns False for another row."""
+        filled = [(number, text_of(cell)) for number, cell in enumerate(row.cells) if cell is not None]
+        labels = [label_in(text) for _, text in filled]
+        if not labels or any(number < len(columns) and columns[number].name in _WHERE for number, _ in filled):
+            return False
+        weeks = [each[0] for each in labels if each is not None and each[0] is not None]
+        days = [each[1] for each in labels if each is not None and each[1]]
+        if None in labels or len(days) > 1:
+            return False
+        if len(weeks) > 1:  # above columns that are of a week each
+            return not columns
+        for week in weeks:
+            if self._week is not None:
+                self._report(row, "week", "is left out, as the columns are of weeks")
+                continue
+            self._numbers.begin_week(week)
+            self._current, self._exercise, self._unnamed = None, None, ("", "")
+        for day in days:
+            self._begin_day_of_row(row, day)
+        return True
+
+    def _read_row(self, row: Row, columns: Sequence[_Column]) -> None:
         if not self._report_unsolved(row, columns):
             return
-        cells = _cells_of(row, columns, units)
-        week, day, name = (_text(cells, column) for column in ("week", "day", "exercise"))
-        if week:
-            self._begin_week(row, week)
-        if day:
-            self._begin_day_of_row(row, day)
-        elif week and self._current is not None and self._numbers.changes_week:
-            self._begin_day("", self._current.name)
+        cells = _cells_of(row, columns, self._week)
+        name, day = _text(cells, "exercise"), self._day_of(cells)
+        self._begin(row, _text(cells, "week"), day)
         if self._is_day_unknown:
             return
         if is_rest(name):
             self._add_rest(has_day=bool(day))
             return
         plan = {column: cells[column] for column in PLAN_FIELDS if column in cells}
+        if name and self._week is not None and not _is_of_week(row, columns, self._week):
+            self._exercise = None
+            self._unplanned[row.place] = row
+            return
+        number = self._number_of(row, cells, plan)
         if name:
-            self._add_exercise(row, cells, name)
+            self._begin_exercise(row, cells, name, number)
+        if name or not is_empty(plan) or number is not None:
+            self._add_sets(row, plan, number)
         self._add_note(cells)
-        if name or not is_empty(plan):
-            self._add_sets(row, plan)
 
-    def _report_unsolved(self, row: Row, columns: Sequence[Column | None]) -> bool:
+    def _begin(self, row: Row, week: str, day: str) -> None:
+        """Begin the week and the day of a row; without a day, a new week begins with the same."""
+        if week:
+            self._begin_week(row, week)
+        if day:
+            self._begin_day_of_row(row, day)
+        elif week and self._current is not None and self._numbers.changes_week:
+            self._begin_day("", self._current.name)
+
+    def _day_of(self, cells: Mapping[Column, tuple[Cell, Unit | None]]) -> str:
+        """Return the day of a row as a text: its number, which may count from 0, with its name."""
+        number, day, name = (_text(cells, column) for column in ("dayNumber", "day", "dayName"))
+        if number.isdecimal() and not int(number):
+            self._first_day = 0
+        if number.isdecimal():
+            number = str(int(number) + 1 - self._first_day)
+        if not (number := number or day) or not name:
+            return number or name
+        title = without_number(name) if _NUMBERED.match(name) else name
+        return f"{number}: {title}" if number.isdecimal() and title else number
+
+    def _number_of(
+        self,
+        row: Row,
+        cells: Mapping[Column, tuple[Cell, Unit | None]],
+        plan: dict[PlanField, tuple[Cell, Unit | None]],
+    ) -> int | None:
+        """Return the number of the set of a row; what else the column has is how many sets there are."""
+        text = _text(cells, "set")
+        found = _SET_NUMBER.fullmatch(text)
+        if found is not None and (number := int(found[1])):
+            name = _text(cells, "exercise")
+            last = self._numbered(name) if name else self._exercise
+            if number == 1 or (last is not None and 0 < last.last_set < number):
+                plan.pop("sets", None)
+                return number
+        if text:
+            plan.setdefault("sets", cells["set"])
+        return None
+
+    def _numbered(self, name: str) -> PlannedExercise | None:
+        """Return the exercise of the current day with the name of a row, if its sets are numbered."""
+        exercises = [] if self._current is None else self._current.exercises
+        plain = self._split_label(name)[0]
+        return next((each for each in reversed(exercises) if each.name == plain and each.last_set), None)
+
+    def _report_unsolved(self, row: Row, columns: Sequence[_Column]) -> bool:
         """Report the formulas without results; returns False if the row is left out, as are those that continue it."""
-        unsolved = [name for number in row.unsolved if number < len(columns) and (name := columns[number])]
+        known = [None if each.name == "plan" else each.name for each in columns]
+        unsolved = [
+            known[number] or "sets" for number in row.unsolved if number < len(columns) and columns[number].name
+        ]
         for name in unsolved:
             if name in _NEEDED:
                 self._report(row, name, UNSOLVED, code="REQUIRED")
             else:
                 self._report(row, name, UNSOLVED)
-        written = {name for name, cell in zip(columns, row.cells, strict=False) if cell is not None}
+        written = {name for name, cell in zip(known, row.cells, strict=False) if cell is not None}
         # A week, a day and an exercise hold for the rows below, until the next one is written.
         self._unsolved = [name for name in _NEEDED if name in unsolved or name in {*self._unsolved} - written]
         if self._unsolved and written and not {*unsolved} & {*_NEEDED}:
@@ -246,8 +426,10 @@ class _Reader:
         number, title = self._numbers.read(text)
         self._is_day_unknown = False
         rest = is_rest(text) or is_rest(title)
-        name = REST_DAY if rest else (title or name).strip()[:_NAME_LENGTH] or f"Day {number}"
-        self._current = self.days.setdefault(number, PlannedDay(number, name, rest))
+        name = REST_DAY if rest else (title or name).strip()[:_NAME_LENGTH] or f"Day {(number - 1) % DAYS_OF_WEEK + 1}"
+        day = self.days.setdefault(number, PlannedDay(number, name, rest))
+        if day is not self._current:
+            self._current, self._exercise = day, day.exercises[-1] if day.exercises else None
 
     def _add_rest(self, *, has_day: bool) -> None:
         """Make the day of the row a day of rest; without a day of its own, the one after the day above."""
@@ -256,22 +438,39 @@ class _Reader:
         else:
             self._begin_day("rest", REST_DAY)
 
-    def _add_exercise(self, row: Row, cells: Mapping[Column, tuple[Cell, Unit | None]], name: str) -> None:
-        label = _text(cells, "superset")
-        if (prefix := _LABEL.match(name)) is not None:
-            name, label = name[prefix.end() :].strip(), label or prefix[1]
-        found = _SUPERSET.fullmatch(label)
-        superset = (found[1] or found[2]).upper() if found else ""
+    def _split_label(self, name: str) -> tuple[str, str]:
+        """Return a name without the label before it, such as `A1`, and the label.
+
+        Without a sign, it is one if it is the first of its letter or another one of the day has the letter.
+        """
+        found = _LABEL.match(name)
+        if found is None and (found := _LABEL_WITHOUT_SIGN.match(name)) is not None and found[3] != "1":
+            exercises = [] if self._current is None else self._current.exercises
+            found = found if any(each.superset == found[2] for each in exercises) else None
+        label, rest = ("", name) if found is None else (found[1], name[found.end() :])
+        return " ".join(rest.split())[:_NAME_LENGTH], label
+
+    def _begin_exercise(
+        self, row: Row, cells: Mapping[Column, tuple[Cell, Unit | None]], name: str, number: int | None
+    ) -> None:
+        """Continue with the exercise of a row: a new one, or with the number of a set the one that it continues."""
         if self._current is None:
-            self._begin_day("1", "")
+            self._begin_day(*self._unnamed)
         current = cast("PlannedDay", self._current)
         current.is_rest = False
+        self._planned.add(row.place)
+        if number is not None and number > 1:
+            self._exercise = self._numbered(name)
+            return
         if len(name) > _NAME_LENGTH:
             self._report(row, "exercise", f"is cut: it has more than {_NAME_LENGTH} characters")
-        exercise = PlannedExercise(row, " ".join(name.split())[:_NAME_LENGTH], superset)
+        name, prefix = self._split_label(name)
+        label = _text(cells, "superset") or prefix
+        found = _SUPERSET.fullmatch(label)
+        self._exercise = PlannedExercise(row, name, (found[1] or found[2]).upper() if found else "")
         if label and not found and not label.isdigit():
-            exercise.notes.append(label)
-        current.exercises.append(exercise)
+            self._exercise.notes.append(label)
+        current.exercises.append(self._exercise)
         self._count += 1
         if self._count > _MAX_EXERCISES or len(current.exercises) > _MAX_EXERCISES_OF_A_DAY:
             most = f"{_MAX_EXERCISES:,} exercises, and {_MAX_EXERCISES_OF_A_DAY} on a day"
@@ -279,15 +478,15 @@ class _Reader:
 
     def _add_note(self, cells: Mapping[Column, tuple[Cell, Unit | None]]) -> None:
         note = _text(cells, "notes")
-        if note and self._current is not None and self._current.exercises:
-            self._current.exercises[-1].notes.append(note)
+        if note and self._exercise is not None:
+            self._exercise.notes.append(note)
 
-    def _add_sets(self, row: Row, plan: Mapping[PlanField, tuple[Cell, Unit | None]]) -> None:
+    def _add_sets(self, row: Row, plan: Mapping[PlanField, tuple[Cell, Unit | None]], number: int | None) -> None:
         """Add the sets of a row to its exercise, or to the one above; what cannot be read becomes a note."""
-        if self._current is None or not self._current.exercises:
+        if (exercise := self._exercise) is None:
             self._report(row, "exercise", "is empty, and no exercise is above it", code="REQUIRED")
             return
-        exercise = self._current.exercises[-1]
+        exercise.last_set = number or 0
         read = read_sets(plan, self._load_unit)
         start = len(exercise.sets)
         exercise.sets += [{**each, "index": start + each["index"]} for each in read.sets]
@@ -302,15 +501,120 @@ class _Reader:
         self.problems.append({"entry": row.place, "line": row.line, "field": name, "code": code, "message": message})
 
 
-def _cells_of(
-    row: Row, columns: Sequence[Column | None], units: Sequence[Unit | None]
-) -> dict[Column, tuple[Cell, Unit | None]]:
-    """Return the cells of a row by column, with the units of their headings; of two for a column, the first."""
+def _blocks_of(table: Table) -> list[_Block]:
+    """Return the blocks of a sheet, which rows of headings begin; a title above them names the day of each.
+
+    The title of the whole sheet is one if another block has a name.
+    """
+    rows = list(itertools.islice(table.rows, _MAX_ROWS + 1))
+    if len(rows) > _MAX_ROWS:
+        raise UnreadableTable(f"has more than {_MAX_ROWS:,} rows: divide it into several files", rows[-1].line)
+    blocks = [_Block(table, list(table.titles), [])]
+    for row in rows:
+        if not _is_heading(row):
+            blocks[-1].rows.append(row)
+            continue
+        above = blocks[-1].rows
+        titles: list[Row] = []
+        while above and (_text_alone(above[-1]) or _names_weeks(above[-1])) and len(titles) < 3:
+            titles.insert(0, above.pop())
+        blocks.append(_Block(replace(table, headings=headings_of(row), line=row.line, place=row.place), titles, []))
+    for block in blocks:
+        block.columns = _columns_of(block)
+        block.is_named = bool(block.titles and _text_alone(block.titles[-1])) and any(
+            each.titles and label_in(_text_alone(each.titles[-1])) is None for each in blocks[1:]
+        )
+    return blocks
+
+
+def _columns_of(block: _Block) -> list[_Column]:
+    """Return what the columns of a block have.
+
+    A row above may name the weeks of columns that repeat a field. A column without a heading has days or weeks
+    if all its cells do.
+    """
+    columns = [_column_of(heading) for heading in block.table.headings]
+    width = max((len(row.cells) for row in block.rows), default=0)
+    columns += [_Column(None)] * (width - len(columns))
+    named = _weeks_in(block.titles[-1]) if block.titles else []
+    counts = Counter(column.name for column in columns)
+    week: int | None = None
+    for number, column in enumerate(columns):
+        heading = block.table.headings[number] if number < len(block.table.headings) else ""
+        week = (named[number] if number < len(named) else None) or week
+        if column.week is None and column.name in (*PLAN_FIELDS, "notes") and counts[column.name] > 1:
+            columns[number] = replace(column, week=week)
+        elif not heading and number < 2:
+            cells = [text for row in block.rows if not _text_alone(row) and (text := text_of(_cell(row, number)))]
+            labels = [label_in(text) for text in cells]
+            if labels and all(each is not None and each[1] for each in labels):
+                columns[number] = _Column("day")
+            elif labels and all(each is not None and not each[1] for each in labels):
+                columns[number] = _Column("week")
+    return columns
+
+
+def _weeks_in(row: Row) -> list[int | None]:
+    """Return the weeks that the cells of a row name; empty if they are not several."""
+    labels = [label_in(text_of(cell)) for cell in row.cells]
+    weeks = [None if label is None else label[0] for label in labels]
+    return weeks if sum(week is not None for week in weeks) > 1 else []
+
+
+def _is_of_week(row: Row, columns: Sequence[_Column], week: int) -> bool:
+    """Return whether a row has something in the columns of a week."""
+    return any(
+        column.week == week and text_of(cell) not in {"", *_NOTHING}
+        for column, cell in zip(columns, row.cells, strict=False)
+    )
+
+
+def _cells_of(row: Row, columns: Sequence[_Column], week: int | None) -> dict[Column, tuple[Cell, Unit | None]]:
+    """Return the cells of a row by column, with the units of their headings; of two for a column, the first.
+
+    Those of the week precede those of all weeks.
+    """
     cells: dict[Column, tuple[Cell, Unit | None]] = {}
-    for column, cell, unit in zip(columns, row.cells, units, strict=False):
-        if column is not None and cell is not None and column not in cells:
-            cells[column] = (cell, unit)
+    names = {column.name for column in columns if column.week is None}
+    for of_week in dict.fromkeys((week, None)):
+        for column, cell in zip(columns, row.cells, strict=False):
+            if column.name is None or column.week != of_week or cell is None:
+                continue
+            if of_week is not None and text_of(cell) in _NOTHING:
+                continue
+            name = _field_of(text_of(cell), names) if column.name == "plan" else column.name
+            cells.setdefault(name, (cell, column.unit))
     return cells
+
+
+def _field_of(text: str, names: set[Column | Literal["plan"] | None]) -> PlanField:
+    """Return what a cell below `Week 1` has, next to columns with `names`: sets, repetitions or loads."""
+    if is_sets_text(text):
+        return "sets"
+    if _WITH_UNIT.search(text) or ("reps" in names and not names & {"load", "percent"}):
+        return "load"
+    return "reps" if "sets" in names and "reps" not in names else "sets"
+
+
+def _is_heading(row: Row) -> bool:
+    """Return whether a row has headings of a block: of exercises and another one, and no number."""
+    names = [_column_of(cell).name for cell in row.cells if cell is not None]
+    return "exercise" in names and len([name for name in names if name is not None]) > 1
+
+
+def _text_alone(row: Row) -> str:
+    """Return the text of a row that has no other cell; empty for another row."""
+    filled = [cell for cell in row.cells if cell is not None]
+    return text_of(filled[0]) if len(filled) == 1 else ""
+
+
+def _names_weeks(row: Row) -> bool:
+    """Return whether all cells of a row are weeks side by side."""
+    return bool(_weeks_in(row)) and all(label_in(text_of(cell)) for cell in row.cells if cell is not None)
+
+
+def _cell(row: Row, number: int) -> Cell:
+    return row.cells[number] if number < len(row.cells) else None
 
 
 def _text(cells: Mapping[Column, tuple[Cell, Unit | None]], column: Column) -> str:

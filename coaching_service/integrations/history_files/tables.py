@@ -83,7 +83,7 @@ class Row:
 class Table:
     """A sheet of a workbook, or the whole of a CSV file: its headings, in a line, and the rows below them.
 
-    `place` is where the headings are, in words.
+    `place` is where the headings are, in words, and `titles` are the rows above them.
     """
 
     name: str
@@ -91,6 +91,7 @@ class Table:
     rows: Iterator[Row]
     line: int
     place: str
+    titles: tuple[Row, ...] = ()
 
 
 def read_tables(file: IO[bytes], count_headings: CountHeadings) -> Iterator[Table]:
@@ -126,11 +127,16 @@ def _with_headings(
     if not first:
         return None
     best = max(range(len(first)), key=lambda index: (count_headings(first[index].cells), -index))
-    headings = tuple("" if cell is None else str(cell).strip() for cell in first[best].cells)
+    headings = headings_of(first[best])
     if len(headings) > MAX_COLUMNS:
         raise UnreadableTable(f"has {len(headings)} columns; {MAX_COLUMNS} are possible", first[best].line)
     below = _with_rests(_limited(itertools.chain(first[best + 1 :], rows), numbers))
-    return Table(name, headings, below, first[best].line, first[best].place)
+    return Table(name, headings, below, first[best].line, first[best].place, tuple(first[:best]))
+
+
+def headings_of(row: Row) -> tuple[str, ...]:
+    """Return the cells of a row as headings."""
+    return tuple("" if cell is None else str(cell).strip() for cell in row.cells)
 
 
 def _limited(rows: Iterator[Row], numbers: Iterator[int]) -> Iterator[Row]:

@@ -54,7 +54,10 @@ class ImportedProgram(Program):
     ]
     errors: Annotated[
         list[Problem],
-        Description("Cells that could not be read, by line. What they have is in the instructions of the exercise."),
+        Description(
+            "Cells that could not be read, by line, what they have is in the instructions of the exercise; columns "
+            "(`UNKNOWN_COLUMN`) and sheets that are not read."
+        ),
     ]
 
 

@@ -40,8 +40,9 @@ async def import_program(ctx: Context, body: ProgramImportFields, file: Received
     The columns are Week, Day, Exercise, Sets, Reps, Load, %, RPE, RIR, Rest, Tempo, Superset and Notes, in any order,
     in English or Spanish; only Exercise is required. Empty cells of Week and Day mean the same as above. Day is a
     number, `Day 1`, a weekday or a name; an exercise `REST` is a day of rest. Each sheet of a workbook may be a week.
+    `Set` numbers the sets and `Sets` counts them; weeks may be side by side, and blocks have headings of their own.
     Names that mean no exercise become exercises of the company. What cells have that cannot be read is in the
-    instructions, and they are in `errors`.
+    instructions, and they are in `errors`, as are the columns that are not read.
     With `dryRun` the response is 200 and nothing is stored.
     """
     content, name = (None, "") if file is None else (file.content, file.name)
