@@ -45,10 +45,12 @@ from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.conversation.events import MessageCreated, MessagesRead, MessagesRecalled
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs.events import ItemLogged
+from coaching_service.progress.metrics import body_weights
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.assignments import subscribers as assignments
+from coaching_service.training.body_weights.events import BodyWeightsChanged
 from coaching_service.training.group_programs import subscribers as group_programs
 from coaching_service.training.programs.events import ProgramDeleted
 from coaching_service.training.workouts.blocks.events import (
@@ -98,6 +100,7 @@ def assemble() -> EventBus:
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
     events.subscribe(ScheduleShifted, assignments.follow_shift)
     events.subscribe(AvailabilityChanged, check_ins.follow_availability)
+    events.subscribe(BodyWeightsChanged, training_load_renewal.follow_body_weights)
     events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
     events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.follow_load_unit)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
@@ -109,6 +112,7 @@ def assemble() -> EventBus:
     events.subscribe(
         DocumentsRestored,
         follow_restored_workouts,
+        body_weights.follow_restored_values,
         customers.count_restored_customers,
         attention.mark_restored_due,
         check_ins.follow_restored_check_ins,

@@ -59,16 +59,19 @@ MovementPattern = Literal[
 Force = Literal["push", "pull", "static"]
 Mechanic = Literal["compound", "isolation"]
 Laterality = Literal["bilateral", "unilateral", "alternating"]
-LoadType = Literal["load", "assistance"]
+LoadType = Literal["load", "assistance", "added"]
 LOAD: LoadType = "load"
 ASSISTANCE: LoadType = "assistance"
+ADDED: LoadType = "added"
+LOAD_TYPES: tuple[LoadType, ...] = get_args(LoadType)
 # What a list of exercises can be restricted to, in place of a type.
 MINE, PUBLIC = "my", "public"
 TYPES: tuple[ExerciseType, ...] = get_args(ExerciseType)
 LEVELS: tuple[Level, ...] = get_args(Level)
 _LOAD_TYPE = (
     "What the loads of its sets mean. `load`: more is better. `assistance`: help, as of an assisted pull-up machine: "
-    "less is better, and there is no estimated 1RM and no volume load."
+    "less is better, and there is no estimated 1RM and no volume load. `added`: added to the body's weight, as of "
+    "pull-ups and dips: the estimated 1RM is of the whole weight, by the latest body weight of the last 30 days."
 )
 
 
@@ -277,7 +280,7 @@ class ExerciseReference(TypedDict):
 
 
 class ExerciseName(TypedDict):
-    """The name and instructions of an exercise, deleted or not; `loadType` only if its loads are assistance."""
+    """The name and instructions of an exercise, deleted or not; `loadType` only if its loads are not just loads."""
 
     _id: ObjectId
     name: str
@@ -285,8 +288,8 @@ class ExerciseName(TypedDict):
     loadType: NotRequired[
         Annotated[
             LoadType,
-            Choice(ASSISTANCE),
-            Description(response="Only if the loads are help, and less is better."),
+            Choice(ASSISTANCE, ADDED),
+            Description(response="Only if the loads are help, and less is better, or added to the body's weight."),
             Optional,
         ]
     ]

@@ -34,7 +34,7 @@ from coaching_service.library.exercises.service import SHARED_LIBRARY
 class LibraryEntry(Movement):
     """An exercise as it is written in the files, with its translations; `cue` is its instruction.
 
-    `loadType` is written only where loads are assistance.
+    `loadType` is written only where loads are assistance or added to the body's weight.
     """
 
     loadType: LoadType

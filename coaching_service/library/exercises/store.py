@@ -25,8 +25,8 @@ from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises._media_list import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
-    ASSISTANCE,
     LOAD,
+    LOAD_TYPES,
     ExerciseContent,
     ExerciseFields,
     ExerciseName,
@@ -74,7 +74,7 @@ exercises = Documents[StoredExercise](
         extra={"deletedAt": datetime | None},
         checks={
             **IDENTITY_CHECKS,
-            "loadType": Choice(LOAD, ASSISTANCE),
+            "loadType": Choice(*LOAD_TYPES),
             **MEDIA_CHECKS,
         },
         files=FileRule(MEDIA_TYPES, "attachment"),
@@ -180,7 +180,8 @@ def _to_name(exercise: StoredExerciseName) -> ExerciseName:
         "name": exercise["name"],
         "defaultInstructions": exercise["defaultInstructions"],
     }
-    return {**name, "loadType": ASSISTANCE} if exercise.get("loadType") == ASSISTANCE else name
+    load_type = exercise.get("loadType", LOAD)
+    return name if load_type == LOAD else {**name, "loadType": load_type}
 
 
 async def find_deleted_names(ctx: Context) -> list[str]:

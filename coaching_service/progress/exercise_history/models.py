@@ -51,7 +51,8 @@ class OneRepMaxEstimate(TypedDict):
         Choice(*FORMULAS),
         Description(
             "`epley`: load x (1 + reps / 30); `epley_rir`, `epley_rpe`: with the repetitions in reserve (RIR, or 10 - "
-            "RPE) added to the reps; `load`: one repetition."
+            "RPE) added to the reps; `load`: one repetition. With `_body_weight`: of the whole weight, as the load is "
+            "added to the body's."
         ),
     ]
     setIndex: Annotated[int, Description("The index of the set it is computed from: `bestSet`.")]

@@ -16,7 +16,7 @@ from coaching_service.progress.exercise_history.models import DoneExercise, Done
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import (
-    is_assisted,
+    load_meaning,
     logged_sets,
     round_total,
     volume_of,
@@ -25,7 +25,7 @@ from coaching_service.training.workouts.items.totals import (
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports import models as query_models
 from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.records import best_set, estimate_of_set
+from coaching_service.training.workouts.sets.records import LoadMeaning, best_set, estimate_of_set
 
 
 async def list_sessions(
@@ -120,21 +120,25 @@ def _describe(block: query_models.ExerciseSession, exercise_id: ObjectId, load_u
 
 def summarize_sets(items: Sequence[WorkItem], exercise_id: ObjectId) -> DoneSets:
     """Return what was done for an exercise in some items, without warm-up sets: the best of it, and totals."""
-    working = [done for item in items for trained_id, done in working_sets(item) if trained_id == exercise_id]
-    assisted = any(is_assisted(item, exercise_id) for item in items)
-    best = best_set(working, is_assisted=assisted)
+    working = [
+        (done, load_meaning(item, exercise_id))
+        for item in items
+        for trained_id, done in working_sets(item)
+        if trained_id == exercise_id
+    ]
+    best = best_set(working)
     return {
-        "bestSet": best,
-        "estimatedOneRepMax": _describe_estimate(best, assisted=assisted) if best else None,
+        "bestSet": best[0] if best else None,
+        "estimatedOneRepMax": _describe_estimate(*best) if best else None,
         "volumeLoad": round_total(sum(volume_of(item, exercise_id) for item in items)),
         "sets": len(working),
-        "reps": sum(done["reps"] or 0 for done in working),
+        "reps": sum(done["reps"] or 0 for done, _ in working),
     }
 
 
-def _describe_estimate(best: CustomerSet, *, assisted: bool) -> OneRepMaxEstimate | None:
+def _describe_estimate(best: CustomerSet, meaning: LoadMeaning) -> OneRepMaxEstimate | None:
     """Return the highest estimate of several sets, which the best of them has."""
-    estimate = estimate_of_set(best, is_assisted=assisted)
+    estimate = estimate_of_set(best, meaning)
     if estimate is None:
         return None
     return {"value": round(estimate.value, 2), "formula": estimate.formula, "setIndex": best["index"]}

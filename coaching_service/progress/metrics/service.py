@@ -17,7 +17,7 @@ from coaching_service.people.activity.feed_data import MeasuredValue
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.events import CustomersCreated
-from coaching_service.progress.metrics import plausibility, store
+from coaching_service.progress.metrics import body_weights, plausibility, store
 from coaching_service.progress.metrics.models import (
     AssignedMetricsSet,
     Measurement,
@@ -228,6 +228,7 @@ async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequen
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
+    await body_weights.follow(ctx, new_entries[0]["customerId"], entries)
     return [take(MetricEntry, entry) for entry in entries]
 
 
@@ -260,6 +261,7 @@ async def record_logged_values(
     metric_set = (await metric_sets.get_by_id(ctx, [set_id]))[set_id]
     kept_ids = [each["_id"] for each in metric_set["archivedMetrics"]] + [logged["metricId"] for logged in values]
     left_out = {"customerId": customer_id, "witemId": item_id, "metricId": {"$nin": kept_ids}}
+    changed = await store.entries.find(ctx, left_out)
     await store.entries.delete_many(ctx, left_out)
     if new := [logged for logged in values if logged not in previous]:
         await plausibility.require_past_dates(ctx, customer_id, [("values", date)])
@@ -270,7 +272,8 @@ async def record_logged_values(
             raise _not_assigned(ctx)
         for logged in new:
             plausibility.require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
-        await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
+        changed += await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
+    await body_weights.follow(ctx, customer_id, changed)
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
     return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
@@ -284,7 +287,8 @@ async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     for entry in recorded:
         if entry["date"] != date:
             await store.entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
-            await store.record(ctx, [{**take(NewEntry, entry), "date": date}])
+            moved = await store.record(ctx, [{**take(NewEntry, entry), "date": date}])
+            await body_weights.follow(ctx, customer_id, [entry, *moved])
 
 
 async def list_history(
@@ -313,6 +317,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await customers.lock_and_mark_figures(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
     entry = require_found(await store.entries.delete(ctx, where), "value")
+    await body_weights.follow(ctx, customer_id, [entry])
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
         await block_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)

@@ -34,7 +34,7 @@ async def convert_client(
     ]
     await records.set_derived_each(ctx, writes)  # a change, but not one of the history
     converted: list[StoredRecord] = [{**record, "value": values[record["_id"]]} for record in loads]
-    return count, await _estimates.find_highest(ctx, converted)
+    return count, await _estimates.find_highest(ctx, customer_id, converted, conversion.load_unit)
 
 
 async def _find_values(

@@ -14,8 +14,10 @@ from coaching_service.library.exercises import shared
 from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
+from coaching_service.progress.metrics import body_weights
 from coaching_service.progress.personal_records import _estimates, service
-from coaching_service.training.workouts.blocks.recomputation import recompute_logs
+from coaching_service.training.body_weights.events import BodyWeightsChanged
+from coaching_service.training.workouts.blocks.recomputation import recompute_added_loads, recompute_logs
 
 RENEW = "renew_training_load"
 _BATCH = 10
@@ -29,6 +31,13 @@ async def queue_renewal(ctx: Context, event: LoadTypeChanged) -> None:
 async def queue_renewal_of_all(ctx: Context) -> None:
     """Have the figures of all clients of the company computed again."""
     await queue.enqueue(ctx, RENEW, {"last": None, "exerciseId": None})
+
+
+async def follow_body_weights(ctx: Context, event: BodyWeightsChanged) -> None:
+    """Compute again what follows from the loads that were added to a client's body weight; no record is reported."""
+    if await recompute_added_loads(ctx, event.customer_id, event.first, event.last):
+        await service.rebuild_records(ctx, event.customer_id)
+    await _estimates.follow_body_weights(ctx, event.customer_id, event.first, event.last)
 
 
 async def renew_batch(services: Services, job: Job) -> RunAgain | None:
@@ -51,6 +60,8 @@ async def renew_batch(services: Services, job: Job) -> RunAgain | None:
 
     async def renew(clients: Sequence[ObjectId]) -> None:
         for customer_id in clients:
+            if exercise_id is None:
+                await body_weights.copy_all(ctx, customer_id)
             if await recompute_logs(ctx, customer_id, exercise_id):
                 await service.rebuild_records(ctx, customer_id)
             elif exercise_id is not None:

@@ -41,6 +41,11 @@ class ReferenceLoads(TypedDict):
     estimatedOneRepMax: float | None
 
 
+def load_of(loads: ReferenceLoads) -> float | None:
+    """Return the load to which percentages refer: the training maximum, else the estimate."""
+    return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
+
+
 class NewTrainingMax(TypedDict):
     """A training maximum to set."""
 

@@ -46,24 +46,6 @@ async def set_training_max(
     return _present(await store.training_maxes.upsert(ctx, where, {"value": value}))
 
 
-async def get_maxes(ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]) -> dict[ObjectId, float]:
-    """Return what percentages refer to, by exercise, for a client whose access has been checked.
-
-    The training maximum, else the estimated one-repetition maximum, in the company's unit of load; exercises with
-    neither are left out.
-    """
-    maxes: dict[ObjectId, float] = {}
-    for exercise_id, loads in (await load_reference_loads(ctx, customer_id, exercise_ids)).items():
-        if (value := load_of(loads)) is not None:
-            maxes[exercise_id] = value
-    return maxes
-
-
-def load_of(loads: ReferenceLoads) -> float | None:
-    """Return the load to which percentages refer: the training maximum, else the estimate."""
-    return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
-
-
 async def find_set_maxes(
     ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
 ) -> list[StoredTrainingMax]:

@@ -15,7 +15,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import service
-from coaching_service.training.training_maxes.models import ReferenceLoads
+from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
 from coaching_service.training.workouts.sets.models import MAX_LOAD
@@ -53,7 +53,7 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
         await service.set_training_max(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
     name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
-    was = None if before is None else service.load_of(before)
+    was = None if before is None else load_of(before)
     raised = [] if was is None else [RaisedLoad(customer_id, exercise_id, was, stored, unit="maximum")]
     about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
     shown = format_figure(value, f" {unit}")
@@ -68,7 +68,7 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
 
 def _describe(loads: ReferenceLoads | None, unit: str, target: str) -> str:
     """Return the load to which percentages have referred, in the unit `target`."""
-    if loads is None or (load := service.load_of(loads)) is None:
+    if loads is None or (load := load_of(loads)) is None:
         return "none"
     shown = format_figure(convert_stored_load(load, unit, target), f" {target}")
     return f"{shown} (estimated)" if loads["trainingMax"] is None else shown

@@ -18,6 +18,7 @@ from coaching_service.core.validation import Choice, Identifier, ListOf, Version
 from coaching_service.library.exercises import customization, listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import (
+    ADDED,
     ASSISTANCE,
     LEVELS,
     LOAD,
@@ -36,7 +37,11 @@ from coaching_service.web.pages import Pages, Redirect
 pages = Pages("/app/exercises")
 _exercise = pages.below("/{exerciseId}")
 _PAGE_SIZE = 24
-_LOAD_TYPES = ((LOAD, "Weight: more is better"), (ASSISTANCE, "Assistance: less help is better"))
+_LOAD_TYPES = (
+    (LOAD, "Weight: more is better"),
+    (ASSISTANCE, "Assistance: less help is better"),
+    (ADDED, "Added to the body's weight, as in pull-ups and dips"),
+)
 _TYPE_FILTERS = [
     ("", "All"),
     (MINE, "My exercises"),

@@ -11,6 +11,24 @@ from coaching_service.core.ids import stable_id
 release = Release("0.3")
 
 
+async def _queue_renewal(db: Database, reason: str) -> None:
+    """Queue the job that computes the figures of logs again, once for each company and reason."""
+    async for company in db["companies"].find({}, {"_id": 1}):
+        at = now()
+        job = {
+            "companyId": company["_id"],
+            "about": None,
+            "kind": "renew_training_load",
+            "arguments": {"last": None, "exerciseId": None},
+            "runAfter": at,
+            "attempts": 0,
+            "lease": None,
+            "createdAt": at,
+        }
+        identifier = stable_id(reason, str(company["_id"]))
+        await db["jobs"].update_one({"_id": identifier}, {"$setOnInsert": job}, upsert=True)
+
+
 # Not for a patch version of 0.2: its code does not know the new types of records.
 @release.step(17)
 async def training_load(db: Database, _: Vault) -> None:
@@ -19,21 +37,7 @@ async def training_load(db: Database, _: Vault) -> None:
     Loads of assisted machines are no volume, repetitions in reserve count in estimates, times and distances are
     records.
     """
-    kind = "renew_training_load"
-    async for company in db["companies"].find({}, {"_id": 1}):
-        at = now()
-        job = {
-            "companyId": company["_id"],
-            "about": None,
-            "kind": kind,
-            "arguments": {"last": None, "exerciseId": None},
-            "runAfter": at,
-            "attempts": 0,
-            "lease": None,
-            "createdAt": at,
-        }
-        identifier = stable_id(kind, str(company["_id"]))
-        await db["jobs"].update_one({"_id": identifier}, {"$setOnInsert": job}, upsert=True)
+    await _queue_renewal(db, "renew_training_load")
 
 
 @release.step(18)
@@ -80,3 +84,12 @@ async def pending_changes(db: Database, _: Vault) -> None:
     """Changes without a number have an index; no position in their stream is stored, and no time of the latest one."""
     await drop_indexes(db, "changes", "createdAt")
     await db.drop_collection("sequencer")
+
+
+@release.step(24)
+async def body_weights(db: Database, _: Vault) -> None:
+    """A background job of each company copies body weights from metrics, and computes logs and records again.
+
+    Estimates of pull-ups and dips are of the whole weight.
+    """
+    await _queue_renewal(db, "body weights")

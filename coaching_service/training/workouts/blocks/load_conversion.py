@@ -39,7 +39,10 @@ def convert_items(items: Sequence[WorkItem], convert: Convert) -> ConvertedItems
     total = 0
     for item in items:
         changed, loads = _convert_sets(item, convert)
-        converted.append(cast("WorkItem", {**changed, **derive_fields(changed)}) if loads else item)
+        if (body_weight := item.get("bodyWeight")) is not None:
+            changed["bodyWeight"] = convert(body_weight)
+        is_changed = loads or body_weight is not None
+        converted.append(cast("WorkItem", {**changed, **derive_fields(changed)}) if is_changed else item)
         total += loads
     return ConvertedItems(converted, total)
 
@@ -117,7 +120,7 @@ async def _convert_blocks(ctx: Context, owner: dict[str, Any], day_field: str, c
     in_order = (day_field, "position", "_id")
     for block in await store.blocks.find(ctx, owner, sort=in_order, including=("programCopy", "shiftedDays")):
         items, loads = convert_items(block["items"], conversion.convert)
-        if loads:
+        if items != block["items"]:
             fields = store.item_fields(items)
             if block.get("programCopy") and block["programCopy"] == summarize_copy(block):
                 fields["programCopy"] = summarize_copy({**block, "items": items})

@@ -8,6 +8,7 @@ from typing import cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
@@ -37,8 +38,15 @@ async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence
 async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequence[BlockContent]) -> list[BlockContent]:
     """Return blocks to add with the figures that follow from what loads of their exercises mean, and fix their unit."""
     known = await load_exercises(ctx, [item for block in new for item in block["items"]])
+    typed = [[items.with_load_types(item, known) for item in block["items"]] for block in new]
+    weighed = {
+        str(block["date"]) for block, each in zip(new, typed, strict=True) if any(map(items.has_added_loads, each))
+    }
+    customer_id, unit = owner.block_filter.get("customerId"), ctx.caller.company.load_unit
+    weights = {} if customer_id is None else await body_weights.find_on_dates(ctx, customer_id, weighed, unit)
     blocks: list[BlockContent] = [
-        {**block, "items": [items.with_load_types(item, known) for item in block["items"]]} for block in new
+        {**block, "items": [items.with_body_weight(item, weights.get(str(block["date"]))) for item in each]}
+        for block, each in zip(new, typed, strict=True)
     ]
     await service.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
     return blocks

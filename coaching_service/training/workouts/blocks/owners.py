@@ -17,7 +17,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.events import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.blocks.recomputation import recompute_items
+from coaching_service.training.workouts.items.content import MAX_ITEMS, has_added_loads
 from coaching_service.training.workouts.items.models import WorkItem
 
 DayField = Literal["date", "day"]
@@ -151,6 +152,9 @@ class ClientCalendar(ScheduleOwner):
         """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
         if changed := [item for item in items if item["doneExerciseIds"]]:
             await customers.lock_and_mark_figures(ctx, self.customer_id)
+            if any(map(has_added_loads, changed)):  # they count with the body weight of the date
+                await recompute_items(ctx, self.customer_id, [item["_id"] for item in changed])
+                block = None
             await ctx.publish(CompletedWorkChanged(self.customer_id, changed, block))
 
 

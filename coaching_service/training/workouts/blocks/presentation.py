@@ -58,7 +58,8 @@ async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock |
 async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
     """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
     customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
-    references = await load_references(ctx, [item for block in blocks for item in block["items"]], customer_id)
+    all_items = [item for block in blocks for item in block["items"]]
+    references = await load_references(ctx, all_items, customer_id, dates=[block["date"] for block in blocks])
     return [
         {
             **_NULLS,
@@ -66,7 +67,7 @@ async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Se
             **present_identity(block),
             "order": order,
             "isCompleted": is_completed(block["items"]),
-            "items": items.present_items(block["items"], block["version"], references, ctx.caller),
+            "items": items.present_items(block["items"], block["version"], references, ctx.caller, block["date"]),
         }
         for block, order in zip(blocks, orders, strict=True)
     ]

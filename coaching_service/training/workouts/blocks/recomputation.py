@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
+from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.items.content import derive_again
+from coaching_service.training.workouts.items.content import derive_again, has_added_loads, with_body_weight
 from coaching_service.training.workouts.items.references import load_exercises
-from coaching_service.training.workouts.reports._query_parts import IS_SESSION
+from coaching_service.training.workouts.reports._query_parts import IS_SESSION, between
 from coaching_service.training.workouts.store import BY_DATE, blocks, item_fields
 
 _BATCH = 100
+_BY_ITEM = blocks.index_name("customerId", "items._id")
 
 
 async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId | None = None) -> bool:
@@ -24,7 +26,26 @@ async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: Objec
     condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
     if exercise_id is not None:
         condition |= {"items.doneExerciseIds": exercise_id}
-    sessions = await blocks.find(ctx, condition, fields=("_id",), hint=BY_DATE)
+    return await _recompute_all(ctx, customer_id, condition, BY_DATE)
+
+
+async def recompute_added_loads(ctx: Context, customer_id: ObjectId, first: str, last: str) -> bool:
+    """Compute the figures of sessions with loads that are added to the body's again, in the caller's transaction.
+
+    Those from the date `first` to `last`; returns whether there are any.
+    """
+    condition = between(customer_id, first, last) | {"items.addedExerciseIds.0": {"$exists": True}}
+    return await _recompute_all(ctx, customer_id, condition, BY_DATE)
+
+
+async def recompute_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> None:
+    """Compute the figures of a client's blocks that have some items again, in the caller's transaction."""
+    await _recompute_all(ctx, customer_id, {"customerId": customer_id, "items._id": {"$in": [*item_ids]}}, _BY_ITEM)
+
+
+async def _recompute_all(ctx: Context, customer_id: ObjectId, condition: Filter, hint: str) -> bool:
+    """Compute the figures of the blocks that meet a condition again; returns whether there are any."""
+    sessions = await blocks.find(ctx, condition, fields=("_id",), hint=hint)
     ids = [block["_id"] for block in sessions]
     for start in range(0, len(ids), _BATCH):
         remaining: Sequence[ObjectId] = ids[start : start + _BATCH]
@@ -38,9 +59,13 @@ async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId
     condition: Filter = {"customerId": customer_id, "_id": {"$in": list(ids)}}
     stored = await blocks.find(ctx, condition, including=("done",), hint="_id_")
     known = await load_exercises(ctx, [item for block in stored for item in block["items"]])
+    derived = {block["_id"]: [derive_again(item, known) for item in block["items"]] for block in stored}
+    weighed = {str(each["date"]) for each in stored if any(map(has_added_loads, derived[each["_id"]]))}
+    weights = await body_weights.find_on_dates(ctx, customer_id, weighed, ctx.caller.company.load_unit)
     changed: list[ObjectId] = []
     for block in stored:
-        fields = item_fields([derive_again(item, known) for item in block["items"]])
+        weight = weights.get(str(block["date"]))
+        fields = item_fields([with_body_weight(item, weight) for item in derived[block["_id"]]])
         if not _is_stored(block, fields["items"], fields["done"]):
             where = {"customerId": customer_id, "_id": block["_id"], "version": block["version"]}
             if not await blocks.set_derived(ctx, where, {"$set": dict(fields)}):

@@ -16,8 +16,9 @@ from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import names_of, nulls_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
+from coaching_service.library.exercises.models import ADDED, ASSISTANCE, ExerciseName
 from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput, ItemLog
 from coaching_service.training.workouts.items.models import (
     LOGGED,
@@ -46,21 +47,23 @@ LOGGED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for i
 LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
 
 _ABSENT = tuple(nulls_of(ItemReport))  # in items that are older than these fields
-_NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "clientTexts")
+_NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "addedExerciseIds", "bodyWeight", "clientTexts")
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
 RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
 
 
 @dataclass(frozen=True)
 class References:
-    """What items refer to: library documents, and the client's training maximums by exercise, in the company's unit.
+    """What items refer to: library documents, and what the client's percentages refer to, by exercise.
 
-    `timezone` is the client's, if the time of a reminder depends on it.
+    `body_weights`: the client's on the dates of the items, from which percentages of added loads are reckoned; in the
+    company's unit, as all loads. `timezone` is the client's, if the time of a reminder depends on it.
     """
 
     exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
     metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
-    training_maxes: Mapping[ObjectId, float] = field(default_factory=dict)
+    training_maxes: Mapping[ObjectId, ReferenceLoads] = field(default_factory=dict)
+    body_weights: Mapping[str, float] = field(default_factory=dict)
     timezone: str | None = None
 
 
@@ -122,10 +125,24 @@ def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) 
 
     `exercises` were done.
     """
-    assisted = [each for each in item["doneExerciseIds"] if exercises[each].get("loadType") == ASSISTANCE]
-    if assisted == item.get("assistedExerciseIds", []):
+    types = {each: exercises[each].get("loadType") for each in item["doneExerciseIds"]}
+    assisted = [each for each, load_type in types.items() if load_type == ASSISTANCE]
+    added = [each for each, load_type in types.items() if load_type == ADDED]
+    if assisted == item.get("assistedExerciseIds", []) and added == item.get("addedExerciseIds", []):
         return item
-    return _with_derived_fields({**item, "assistedExerciseIds": assisted})
+    return _with_derived_fields({**item, "assistedExerciseIds": assisted, "addedExerciseIds": added})
+
+
+def with_body_weight(item: WorkItem, body_weight: float | None) -> WorkItem:
+    """Return an item with the body weight to which loads were added in it; without one if none were."""
+    body_weight = body_weight if has_added_loads(item) else None
+    # mypy knows `{**item}` of a union of TypedDicts only as an object.
+    return item if item.get("bodyWeight") == body_weight else cast("WorkItem", {**item, "bodyWeight": body_weight})
+
+
+def has_added_loads(item: WorkItem) -> bool:
+    """Return whether exercises were done in an item whose loads are added to the body's weight."""
+    return bool(item.get("addedExerciseIds"))
 
 
 def derive_again(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
@@ -216,15 +233,20 @@ def is_recorded(item: Mapping[str, Any]) -> bool:
     return any(item.get(name) for name in RECORDED_FIELDS)
 
 
-def present_items(items: Sequence[WorkItem], version: int, references: References, reader: Principal) -> list[WorkItem]:
-    """Return the items of a block of this `version` as they are read, in order."""
-    return [present_item(item, order, version, references, reader) for order, item in enumerate(items)]
+def present_items(
+    items: Sequence[WorkItem], version: int, references: References, reader: Principal, date: str | None = None
+) -> list[WorkItem]:
+    """Return the items of a block of this `version` and `date`, if any, as they are read, in order."""
+    return [present_item(item, order, version, references, reader, date) for order, item in enumerate(items)]
 
 
-def present_item(item: WorkItem, order: int, version: int, references: References, reader: Principal) -> WorkItem:
+def present_item(
+    item: WorkItem, order: int, version: int, references: References, reader: Principal, date: str | None
+) -> WorkItem:
     """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables.
 
-    Answers and values of an area that `reader` may not see are None.
+    Loads planned in percent are those of the block's `date`. Answers and values of an area that `reader` may not see
+    are None.
     """
     load_unit = reader.company.load_unit
     # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
@@ -240,12 +262,12 @@ def present_item(item: WorkItem, order: int, version: int, references: Reference
         fields.update(dict.fromkeys(LOGGED_FIELDS[item["type"]]))
     if item["type"] == "EXERCISE":
         fields["exercise"] = references.exercises[item["exerciseId"]]
-        fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit)
+        fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit, date)
         fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
     elif item["type"] == "CIRCUIT":
         fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
         fields["circuitExercises"] = [
-            _present_circuit_exercise(entry, item["rounds"], references, load_unit)
+            _present_circuit_exercise(entry, item["rounds"], references, load_unit, date)
             for entry in item["circuitExercises"]
         ]
     elif item["type"] == "METRICS":
@@ -287,21 +309,27 @@ def time_of_day(scheduled_time: str, timezone: str | None) -> str:
 
 
 def _present_circuit_exercise(
-    entry: CircuitExercise, rounds: int, references: References, load_unit: str
+    entry: CircuitExercise, rounds: int, references: References, load_unit: str, date: str | None
 ) -> CircuitExercise:
     return {
         **entry,
         "exercise": references.exercises[entry["exerciseId"]],
-        "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit),
+        "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit, date),
         "plannedSetsTotal": len(entry["sets"]) * rounds,
     }
 
 
 def _present_sets(
-    sets: Sequence[PlannedSet], exercise_id: ObjectId, references: References, load_unit: str
+    sets: Sequence[PlannedSet], exercise_id: ObjectId, references: References, load_unit: str, date: str | None
 ) -> list[PlannedSet]:
-    training_max = references.training_maxes.get(exercise_id)
-    return [present_set(planned, load_unit, training_max) for planned in sets]
+    loads = references.training_maxes.get(exercise_id)
+    if loads is None:
+        return [present_set(planned, load_unit) for planned in sets]
+    maximum, body_weight = load_of(loads), 0.0
+    if loads["trainingMax"] is None and references.exercises[exercise_id].get("loadType") == ADDED:
+        known = None if date is None else references.body_weights.get(date)
+        maximum, body_weight = (None, 0.0) if known is None else (maximum, known)
+    return [present_set(planned, load_unit, maximum, body_weight) for planned in sets]
 
 
 def _empty_log(item_type: str) -> dict[str, list[Any]]:

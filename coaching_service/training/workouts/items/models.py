@@ -214,7 +214,8 @@ class ItemBase(ItemReport):
     """The fields of every item.
 
     Stored items have `exerciseIds`, `doneExerciseIds`, `tally` and `isPendingForm`, derived from plan and log,
-    and once they are logged `clientTexts`, the names of the texts that the client wrote; items as they are read have
+    and once they are logged `clientTexts`, the names of the texts that the client wrote, and what the loads of their
+    exercises mean, with the body weight (in the company's unit) to which loads were added; items as they are read have
     `order` (from 0) and `version` (the block's) instead.
     """
 
@@ -225,6 +226,8 @@ class ItemBase(ItemReport):
     exerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
     doneExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
     assistedExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
+    addedExerciseIds: NotRequired[Annotated[list[ObjectId], Private]]
+    bodyWeight: NotRequired[Annotated[float | None, Private]]
     tally: NotRequired[Annotated[ItemTally, Private]]
     isPendingForm: NotRequired[Annotated[bool, Private]]
     clientTexts: NotRequired[Annotated[list[NameOrId], Private]]

@@ -34,6 +34,7 @@ ITEM_REFERENCES = {
     "items.customerSets.exerciseId": "exercises",
     "items.swappedFor.exerciseId": "exercises",
     "items.assistedExerciseIds": "exercises",
+    "items.addedExerciseIds": "exercises",
     "items.metricsFields.metricsSetId": "metricSets",
 }
 # The summary of what a client's workout was copied from: as its identifiers change, it is equal to no other.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.library.exercises.models import ADDED, ExerciseName
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.people.customers import bulk as customers
+from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.training_maxes.models import ReferenceLoads
 from coaching_service.training.workouts.items.content import (
     References,
     exercise_ids,
@@ -52,11 +54,12 @@ async def load_references(
     items: Sequence[WorkItem],
     customer_id: ObjectId | None = None,
     known: Mapping[ObjectId, ExerciseName] | None = None,
+    dates: Collection[str | None] = (),
 ) -> References:
     """Return what stored items refer to: documents of the libraries, deleted ones included, and what is the client's.
 
     `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
-    if they have been read.
+    if they have been read. `dates`: those of their blocks.
     """
     names, sets, maxes, timezone = await gather_reads(
         ctx,
@@ -65,7 +68,18 @@ async def load_references(
         load_training_maxes(ctx, items, customer_id),
         load_timezone(ctx, items, customer_id),
     )
-    return References(names if known is None else known, sets, maxes, timezone)
+    names = names if known is None else known
+    added = any(names[each].get("loadType") == ADDED for each, loads in maxes.items() if loads["trainingMax"] is None)
+    weights = await _load_body_weights(ctx, customer_id, dates) if customer_id is not None and added else {}
+    return References(names, sets, maxes, weights, timezone)
+
+
+async def _load_body_weights(ctx: Context, customer_id: ObjectId, dates: Collection[str | None]) -> dict[str, float]:
+    """Return what a client weighs on the dates of blocks that are planned; after today at least what is known today."""
+    days, today = {day for day in dates if day is not None}, str(ctx.caller.today())
+    known = await body_weights.find_on_dates(ctx, customer_id, {*days, today}, ctx.caller.company.load_unit)
+    of_today = {day: known[today] for day in days if day > today and today in known}
+    return {**of_today, **known}
 
 
 async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
@@ -75,12 +89,12 @@ async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[Object
 
 async def load_training_maxes(
     ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None
-) -> dict[ObjectId, float]:
-    """Return the training maximums that the percentages of items refer to, by exercise; none without a client."""
+) -> dict[ObjectId, ReferenceLoads]:
+    """Return the training maximums and estimates that the percentages of items refer to; none without a client."""
     ids = percent_exercise_ids(items)
     if customer_id is None or not ids:
         return {}
-    return await training_maxes.get_maxes(ctx, customer_id, ids)
+    return await training_maxes.load_reference_loads(ctx, customer_id, ids)
 
 
 async def load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: ObjectId | None) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import cast
 
 from coaching_service.core.database.conflicts import version_conflict
@@ -41,11 +40,9 @@ async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, de
     """
     block, item, linked = await _append(ctx, owner, block_id, details)
     customer_id = owner.block_filter.get("customerId")
-    maxes = await references.load_training_maxes(ctx, [item], customer_id)
-    timezone = await references.load_timezone(ctx, [item], customer_id)
-    linked = replace(linked, training_maxes=maxes, timezone=timezone)
+    linked = await references.load_references(ctx, [item], customer_id, linked.exercises, [block["date"]])
     order = items.find_index(block["items"], item["_id"])
-    return items.present_item(item, order, block["version"], linked, ctx.caller)
+    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
 
 
 @transactional
@@ -202,8 +199,8 @@ async def present_item(
     """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
-    linked = await references.load_references(ctx, [item], block["customerId"], known)
-    return items.present_item(item, order, block["version"], linked, ctx.caller)
+    linked = await references.load_references(ctx, [item], block["customerId"], known, [block["date"]])
+    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
 
 
 def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.input_models import ItemChange
 from coaching_service.training.workouts.items.models import CircuitExercise, DatedItem, WorkItem
 from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.records import RecordKey, rank_best, record_values, with_kind
+from coaching_service.training.workouts.sets.records import LoadMeaning, RecordKey, rank_best, record_values, with_kind
 from coaching_service.training.workouts.sets.totals_models import (
     Best,
     BlockBest,
@@ -100,6 +100,12 @@ def is_assisted(item: WorkItem, exercise_id: ObjectId) -> bool:
     return exercise_id in item.get("assistedExerciseIds", ())
 
 
+def load_meaning(item: WorkItem, exercise_id: ObjectId) -> LoadMeaning:
+    """Return what the loads that were logged of an exercise of an item mean."""
+    is_added = exercise_id in item.get("addedExerciseIds", ())
+    return LoadMeaning(is_assisted(item, exercise_id), is_added, item.get("bodyWeight") if is_added else None)
+
+
 def volume_load(done: CustomerSet) -> float:
     """Return reps x load of a set; 0 if either is missing."""
     return (done["reps"] or 0) * (done["load"] or 0)
@@ -149,7 +155,7 @@ def best_by_exercise(items: Iterable[DatedItem]) -> dict[ObjectId, dict[RecordKe
     for dated in items:
         for exercise_id, done in working_sets(dated["item"]):
             of_exercise = bests.setdefault(exercise_id, {})
-            values = record_values(done, is_assisted=is_assisted(dated["item"], exercise_id))
+            values = record_values(done, load_meaning(dated["item"], exercise_id))
             for key, value in values.items():
                 best: Best = {
                     "value": value,

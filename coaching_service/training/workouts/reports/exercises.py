@@ -34,7 +34,10 @@ _BY_DONE_EXERCISE = blocks.index_name("customerId", "items.doneExerciseIds", *SE
 _BY_EXERCISE = blocks.index_name("customerId", "items.exerciseIds", *SESSION_ORDER)
 _BY_ITEM = blocks.index_name("customerId", "items._id")
 # The fields of an item that training load is computed from.
-_LOAD_FIELDS = ("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets", "assistedExerciseIds")
+_LOAD_FIELDS = (
+    *("_id", "type", "exerciseId", "exerciseSets", "circuitExercises", "customerSets"),
+    *("assistedExerciseIds", "addedExerciseIds", "bodyWeight"),
+)
 
 
 async def find_exercise_sessions(

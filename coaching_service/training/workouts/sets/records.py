@@ -21,7 +21,9 @@ from coaching_service.training.workouts.sets.models import CustomerSet, PlannedS
 from coaching_service.training.workouts.sets.totals_models import Best
 
 EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD = "epley", "epley_rir", "epley_rpe", "load"
-FORMULAS = (EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD)
+_BODY_WEIGHT = "_body_weight"
+_OF_LOADS = (EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD)
+FORMULAS = (*_OF_LOADS, *(f"{each}{_BODY_WEIGHT}" for each in _OF_LOADS))
 COUNT = "count"
 _MAX_REPS = 12
 _HIGHEST_RPE = 10
@@ -48,6 +50,14 @@ class Estimate(NamedTuple):
 
     value: float
     formula: str
+
+
+class LoadMeaning(NamedTuple):
+    """What the loads of an exercise mean: help, or added to the body's weight (None: it is not known), or neither."""
+
+    is_assistance: bool = False
+    is_added: bool = False
+    body_weight: float | None = None
 
 
 def with_kind(done: CustomerSet) -> CustomerSet:
@@ -112,32 +122,43 @@ def estimate_one_rep_max(
     return Estimate(load * (1 + possible / 30), formula)
 
 
-def estimate_of_set(done: CustomerSet, *, is_assisted: bool) -> Estimate | None:
-    """Return the estimated one-repetition maximum of a logged set; none where the load is assistance."""
-    if is_assisted:
+def estimate_of_set(done: CustomerSet, meaning: LoadMeaning) -> Estimate | None:
+    """Return the estimated one-repetition maximum of a logged set; none where the load is assistance.
+
+    Where the load is added to the body's weight it is of the whole, and none if the body weight is not known.
+    """
+    if meaning.is_assistance:
         return None
-    return estimate_one_rep_max(done["reps"], done["load"], rir=done["rir"], rpe=done["rpe"])
+    if not meaning.is_added:
+        return estimate_one_rep_max(done["reps"], done["load"], rir=done["rir"], rpe=done["rpe"])
+    if meaning.body_weight is None:
+        return None
+    whole = meaning.body_weight + (done["load"] or 0)
+    estimate = estimate_one_rep_max(done["reps"], whole, rir=done["rir"], rpe=done["rpe"])
+    return estimate and Estimate(estimate.value, f"{estimate.formula}{_BODY_WEIGHT}")
 
 
-def best_set(sets: Iterable[CustomerSet], *, is_assisted: bool) -> CustomerSet | None:
+def best_set(sets: Iterable[tuple[CustomerSet, LoadMeaning]]) -> tuple[CustomerSet, LoadMeaning] | None:
     """Return the set with the highest estimated one-repetition maximum, else the highest load, else the most reps.
 
-    Then the farthest distance, in the shortest time, and the longest time without a distance. Where the load is
-    assistance, the lowest load is the best. The first of equal sets; None if no set has any of these amounts.
+    Each set comes with what its load means. Then the farthest distance, in the shortest time, and the longest time
+    without a distance. Where the load is assistance, the lowest load is the best. The first of equal sets; None if no
+    set has any of these amounts.
     """
 
-    def value(done: CustomerSet) -> tuple[float, ...]:
-        estimate = estimate_of_set(done, is_assisted=is_assisted)
+    def value(each: tuple[CustomerSet, LoadMeaning]) -> tuple[float, ...]:
+        done, meaning = each
+        estimate = estimate_of_set(done, meaning)
         load, seconds, meters = done["load"], done["seconds"], done["meters"] or 0
-        if is_assisted:
+        if meaning.is_assistance:
             load = float("-inf") if load is None else -load
         time = -(seconds or float("inf")) if meters else seconds or 0
         return (estimate.value if estimate else 0, load or 0, done["reps"] or 0, meters, time)
 
-    return max((done for done in sets if any(done[name] for name in _AMOUNTS)), key=value, default=None)  # type: ignore[literal-required]  # names of amounts
+    return max((each for each in sets if any(each[0][name] for name in _AMOUNTS)), key=value, default=None)  # type: ignore[literal-required]  # names of amounts
 
 
-def record_values(done: CustomerSet, *, is_assisted: bool) -> dict[RecordKey, float]:
+def record_values(done: CustomerSet, meaning: LoadMeaning) -> dict[RecordKey, float]:
     """Return the value of a set for each record that it may hold.
 
     A load counts with repetitions, a time or a distance. The longest time is the time of a set without repetitions (or
@@ -146,13 +167,13 @@ def record_values(done: CustomerSet, *, is_assisted: bool) -> dict[RecordKey, fl
     reps, load, seconds, meters = done["reps"], done["load"], done["seconds"], done["meters"]
     values: dict[RecordKey, float] = {}
     if load is not None and (reps or seconds or meters):
-        if is_assisted:
+        if meaning.is_assistance:
             values[RecordKey(LEAST_ASSISTANCE)] = load
         elif load:
             values[RecordKey(HEAVIEST_LOAD)] = load
     if reps:
         values[RecordKey(MOST_REPS)] = reps
-    if estimate := estimate_of_set(done, is_assisted=is_assisted):
+    if estimate := estimate_of_set(done, meaning):
         values[RecordKey(ESTIMATED_ONE_REP_MAX)] = round(estimate.value, 2)
     if seconds and not meters and (reps or 0) <= 1:
         values[RecordKey(LONGEST_TIME)] = seconds

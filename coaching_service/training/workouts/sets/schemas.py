@@ -93,11 +93,13 @@ def _response_schema(schema: type[Schema]) -> type[Schema]:
 PLANNED_SET_RESPONSE = Variant({set_type: _response_schema(schema) for set_type, schema in _BY_TYPE.items()})
 
 
-def present_set(planned: PlannedSet, load_unit: str, training_max: float | None = None) -> PlannedSet:
+def present_set(
+    planned: PlannedSet, load_unit: str, training_max: float | None = None, body_weight: float = 0
+) -> PlannedSet:
     """Return a planned set as it is read: with a computed load, and with its `variables`.
 
-    `training_max` (in `load_unit`, `kg` or `lb`) is what `loadPercent` refers to; None if it is not known. The units of
-    the variables are `count`, `load_unit`, `s`, `m` and `rpe`.
+    `training_max` (in `load_unit`, `kg` or `lb`) is what `loadPercent` refers to; None if it is not known. It includes
+    `body_weight`, to which the load is added. The units of the variables are `count`, `load_unit`, `s`, `m` and `rpe`.
     """
     presented = planned.copy()  # faster than a dict display, and there are hundreds of sets in a week
     presented.setdefault("isAmrap", False)  # these three are missing in sets that are older than they are
@@ -106,7 +108,9 @@ def present_set(planned: PlannedSet, load_unit: str, training_max: float | None 
     if presented["type"] in _LOADED_TYPES:
         percent = presented.setdefault("loadPercent", None)
         if percent is not None:
-            presented["load"] = None if training_max is None else percent_of(training_max, percent, load_unit)
+            presented["load"] = (
+                None if training_max is None else percent_of(training_max, percent, load_unit, body_weight)
+            )
     value = presented.get
     presented["variables"] = _variables(
         load_unit,
@@ -132,10 +136,13 @@ def round_to_step(load: Decimal, step: Decimal) -> Decimal:
     return (load / step).quantize(Decimal(1), ROUND_HALF_UP) * step
 
 
-def percent_of(maximum: float, percent: float, load_unit: str) -> float:
-    """Return a percentage of a maximum in `load_unit` (`kg` or `lb`), to the nearest 2.5 kg or 5 lb, half up."""
-    load = Decimal(str(maximum)) * Decimal(str(percent)) / 100
-    return float(round_to_step(load, STEPS[load_unit]))
+def percent_of(maximum: float, percent: float, load_unit: str, body_weight: float = 0) -> float:
+    """Return a percentage of a maximum in `load_unit` (`kg` or `lb`), to the nearest 2.5 kg or 5 lb, half up.
+
+    Less the body weight that the maximum includes, if it does; not below 0.
+    """
+    load = Decimal(str(maximum)) * Decimal(str(percent)) / 100 - Decimal(str(body_weight))
+    return float(round_to_step(max(load, Decimal(0)), STEPS[load_unit]))
 
 
 @lru_cache(4096, typed=True)  # plans repeat the same sets
