@@ -74,7 +74,8 @@ class ProgressPoint(TypedDict):
     date: Annotated[str, Date(), Description("The date of the session, or the Monday of the week.")]
     bestSet: Annotated[CustomerSet | None, fields.Nested(CUSTOMER_SET), Description(_BEST_SET)]
     estimatedOneRepMax: Annotated[
-        OneRepMaxEstimate | None, Description("The estimate of `bestSet`; null above 12 reps.")
+        OneRepMaxEstimate | None,
+        Description("The estimate of `bestSet`; null above 12 reps, and of added loads without a body weight."),
     ]
     bests: Annotated[list[ProgressBest], Description("The best value of each type of record that it has.")]
     volumeLoad: Annotated[float, Description("Sum of reps x load, in the company's unit.")]
@@ -111,7 +112,10 @@ class ExerciseSession(TypedDict):
     ]
     estimatedOneRepMax: Annotated[
         OneRepMaxEstimate | None,
-        Description("The highest of its sets: the estimate of `bestSet`; null above 12 reps."),
+        Description(
+            "The highest of its sets: the estimate of `bestSet`; null above 12 reps, and of added loads without "
+            "a body weight."
+        ),
     ]
 
 

@@ -59,7 +59,8 @@ async def list_exercise_history(
 
     One entry for each session, on the date of its workout block; `ids` are workout blocks. A session has at least one
     completed set of the exercise that is not warm-up. Estimated 1RM: Epley up to 12 reps, to which repetitions in
-    reserve (RIR, or 10 - RPE) are added first, the load itself for 1.
+    reserve (RIR, or 10 - RPE) are added first, the load itself for 1. Where the load is added to the body's
+    (`loadType` `added`), it is of the whole weight, by the latest body weight of the 30 days up to the session.
     """
     return await service.list_sessions(
         ctx,

@@ -18,7 +18,8 @@ from coaching_service.training.workouts.sets.records import RECORD_UNITS, Record
 from coaching_service.training.workouts.sets.totals_models import Best
 
 _TYPES = Description(
-    "`estimated_1rm`: Epley up to 12 reps, with the reps in reserve of RIR or RPE added first, the load itself for 1. "
+    "`estimated_1rm`: Epley up to 12 reps, with the reps in reserve of RIR or RPE added first, the load itself for 1; "
+    "of the whole weight, with the body's, where `loadType` is `added`. "
     "`longest_time` and `fastest` are in seconds, `farthest_distance` in meters. `least_assistance`: the least help, "
     "of exercises whose `loadType` is `assistance`."
 )

@@ -57,7 +57,7 @@ class NewTrainingMax(TypedDict):
             required=True,
             metadata={
                 "description": "The load, in the company's unit, to which percentages refer. null removes it: "
-                "percentages then refer to the estimated 1RM."
+                "percentages then refer to the estimated 1RM. Without the body's weight, also where the load is added to it."
             },
         ),
     ]

@@ -12,8 +12,10 @@ from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ADDED
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.people.customers import service as customers
+from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
@@ -52,8 +54,13 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     if not is_set:
         await service.set_training_max(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
-    name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
-    was = None if before is None else load_of(before)
+    exercise_name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]
+    name, was = exercise_name["name"], None if before is None else load_of(before)
+    is_estimate = before is not None and before["trainingMax"] is None
+    if was is not None and is_estimate and exercise_name.get("loadType") == ADDED:
+        today = str(ctx.caller.today())  # the estimate is of the whole weight
+        weight = (await body_weights.find_on_dates(ctx, customer_id, {today}, stored_unit)).get(today)
+        was = None if weight is None else max(was - weight, 0)
     raised = [] if was is None else [RaisedLoad(customer_id, exercise_id, was, stored, unit="maximum")]
     about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
     shown = format_figure(value, f" {unit}")
