@@ -57,7 +57,8 @@ class NewTrainingMax(TypedDict):
             required=True,
             metadata={
                 "description": "The load, in the company's unit, to which percentages refer. null removes it: "
-                "percentages then refer to the estimated 1RM. Without the body's weight, also where the load is added to it."
+                "percentages then refer to the estimated 1RM. Where the load is added to the body's weight: "
+                "what is added."
             },
         ),
     ]

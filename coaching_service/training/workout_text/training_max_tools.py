@@ -12,14 +12,13 @@ from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import ADDED
 from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
 from coaching_service.people.customers import service as customers
-from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
+from coaching_service.training.workouts.items.references import load_percent_bases
 from coaching_service.training.workouts.sets.models import MAX_LOAD
 
 tools = Tools()
@@ -49,19 +48,14 @@ async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, v
     [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise}, customer_id)
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
     before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
+    base = (await load_percent_bases(ctx, customer_id, [exercise_id])).get(exercise_id)
     stored = convert_entered_load(value, unit, stored_unit)
     is_set = before is not None and before["trainingMax"] == stored
     if not is_set:
         await service.set_training_max(ctx, customer_id, exercise_id, stored)
     customer = await customers.get_visible_reference(ctx, customer_id)
-    exercise_name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]
-    name, was = exercise_name["name"], None if before is None else load_of(before)
-    is_estimate = before is not None and before["trainingMax"] is None
-    if was is not None and is_estimate and exercise_name.get("loadType") == ADDED:
-        today = str(ctx.caller.today())  # the estimate is of the whole weight
-        weight = (await body_weights.find_on_dates(ctx, customer_id, {today}, stored_unit)).get(today)
-        was = None if weight is None else max(was - weight, 0)
-    raised = [] if was is None else [RaisedLoad(customer_id, exercise_id, was, stored, unit="maximum")]
+    name = (await exercises.get_names(ctx, [exercise_id]))[exercise_id]["name"]
+    raised = [] if base is None else [RaisedLoad(customer_id, exercise_id, base.load_of(100), stored, unit="maximum")]
     about = f"the training maximum of {typed(name)} of {typed(customer['name'])}"
     shown = format_figure(value, f" {unit}")
     line = f"Set {about}: {_describe(before, stored_unit, unit)} → {shown}."

@@ -15,6 +15,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account.load_units import convert_stored_load
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts import store
+from coaching_service.training.workouts.items.references import PercentBase, load_percent_bases
 from coaching_service.training.workouts.items.totals import planned_sets
 
 Workout = Mapping[str, Any]
@@ -53,9 +54,10 @@ async def find_unusual(
         for load in {*_loads_of(item)} - {*(_loads_of(before) if before is not None else ())}
     ]
     percents = {exercise_id for kind, exercise_id, _ in new if kind == "percent"}
-    maxes = await training_maxes.get_maxes(ctx, customer_id, percents) if percents else {}
+    bases = await load_percent_bases(ctx, customer_id, percents) if percents else {}
     for kind, exercise_id, value in new:
-        load = value / 100 * maxes.get(exercise_id, 0) if kind == "percent" else value
+        base = bases.get(exercise_id, PercentBase(0, 0))
+        load = base.load_of(value) if kind == "percent" else value
         loads[exercise_id] = max(load, loads.get(exercise_id, 0))
     unit = ctx.caller.company.load_unit
     if not any(is_far(load, 0, unit) for load in loads.values()):  # whatever was done

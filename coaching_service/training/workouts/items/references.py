@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
@@ -17,7 +17,7 @@ from coaching_service.library.metric_sets.models import MetricSet
 from coaching_service.people.customers import bulk as customers
 from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.training_maxes.models import ReferenceLoads
+from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workouts.items.content import (
     References,
     exercise_ids,
@@ -29,6 +29,17 @@ from coaching_service.training.workouts.items.input_models import ItemChange, It
 from coaching_service.training.workouts.items.models import ItemForm, WorkItem
 
 Details = TypeVar("Details", ItemInput, ItemChange)
+
+
+class PercentBase(NamedTuple):
+    """What percentages of an exercise refer to, with the body weight that it includes: 0 if it includes none."""
+
+    maximum: float
+    body_weight: float
+
+    def load_of(self, percent: float) -> float:
+        """Return the load of a percentage, not rounded: what is added, where the body weight is included."""
+        return max(self.maximum * percent / 100 - self.body_weight, 0)
 
 
 async def resolve(ctx: Context, details: Details, previous: WorkItem | None = None) -> tuple[Details, References]:
@@ -95,6 +106,22 @@ async def load_training_maxes(
     if customer_id is None or not ids:
         return {}
     return await training_maxes.load_reference_loads(ctx, customer_id, ids)
+
+
+async def load_percent_bases(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
+) -> dict[ObjectId, PercentBase]:
+    """Return what percentages of exercises refer to today; those of which that is not known are left out."""
+    loads = await training_maxes.load_reference_loads(ctx, customer_id, exercise_ids)
+    names, today = await exercises.get_names(ctx, loads), str(ctx.caller.today())
+    whole = {each for each in loads if loads[each]["trainingMax"] is None and names[each].get("loadType") == ADDED}
+    weights = await body_weights.find_on_dates(ctx, customer_id, [today] if whole else [], ctx.caller.company.load_unit)
+    bases: dict[ObjectId, PercentBase] = {}
+    for each, of_exercise in loads.items():
+        maximum, body_weight = load_of(of_exercise), weights.get(today) if each in whole else 0
+        if maximum is not None and body_weight is not None:
+            bases[each] = PercentBase(maximum, body_weight)
+    return bases
 
 
 async def load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: ObjectId | None) -> str | None:
