@@ -111,9 +111,9 @@ class PlannedLoad(TypedDict):
             Description(
                 "Percent of the client's training maximum for the exercise, else of the estimated 1RM (highest of the "
                 "records). `load` is then this percentage to the nearest 2.5 kg or 5 lb, half up; null without either, "
-                "and in programs and templates. Where loads are added to the body's (`loadType` `added`), a "
-                "percentage of the estimated 1RM is of the whole weight, and `load` is it less the body weight, not below "
-                "0; null without a body weight of the last 30 days."
+                "and in programs and templates. Where loads are added to the body's (`loadType` `added`), a percentage "
+                "of the estimated 1RM is of the whole weight, and `load` is it less the body weight, not below 0; null "
+                "without a body weight of the last 30 days."
             ),
         ]
     ]
