@@ -111,7 +111,7 @@ async def load_training_maxes(
 async def load_percent_bases(
     ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
 ) -> dict[ObjectId, PercentBase]:
-    """Return what percentages of exercises refer to today; those of which that is not known are left out."""
+    """Return what percentages of exercises refer to today; exercises without it are left out."""
     loads = await training_maxes.load_reference_loads(ctx, customer_id, exercise_ids)
     names, today = await exercises.get_names(ctx, loads), str(ctx.caller.today())
     whole = {each for each in loads if loads[each]["trainingMax"] is None and names[each].get("loadType") == ADDED}
