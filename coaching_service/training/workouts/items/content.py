@@ -56,7 +56,7 @@ RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
 class References:
     """What items refer to: library documents, and what the client's percentages refer to, by exercise.
 
-    `body_weights`: the client's on the dates of the items, from which percentages of added loads are reckoned; in the
+    `body_weights`: the client's on the dates of the items, which percentages of added loads include; in the
     company's unit, as all loads. `timezone` is the client's, if the time of a reminder depends on it.
     """
 
