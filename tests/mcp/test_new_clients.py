@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from coaching_service.core.ids import ObjectId
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 
@@ -80,3 +82,42 @@ async def test_batch_of_rest_names_clients_who_may_be_the_same(coach: CoachClien
         same = [{(each["_id"], each["same"]) for each in entry.get("duplicates", [])} for entry in result["results"]]
         of_bo = [{(bo["_id"], "email")}, {(bo["_id"], "name")}, set(), set(), set()]
         assert same == [*of_bo, {(eva["_id"], "name")}]
+
+
+async def test_new_clients_are_deleted_by_undo_within_the_hour_unless_they_were_used(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    async def create(*names: str) -> tuple[str, list[str]]:
+        proposal = tool_proposal(await mcp.call(TOOL, customers=[{"name": each} for each in names]), "MANY_CLIENTS")
+        created = await approve(coach, proposal)
+        return created["changeId"], created["customerIds"]
+
+    change_id, _ = await create("Bo", "Di")
+    proposal = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_CLIENTS")
+    assert proposal["summary"] == "Deleted 2 new clients «Bo», «Di». This cannot be undone."
+    assert await coach.names() == ["Bo", "Di"]
+    await approve(coach, proposal)
+    assert await coach.names() == []
+    tool_error(await mcp.call("undo", changeId=change_id), "not found")
+
+    used, [_, second] = await create("Bo", "Di")
+    tool_change(await mcp.call("add_note", customerId=second, text="Knee"))
+    tool_error(await mcp.call("undo", changeId=used), "added or changed since: «Di»; archive")
+    renamed, [third, _] = await create("Ed", "Flo")
+    (await coach.patch(f"/coach/customers/{third}", {"phone": "1"})).ok()
+    tool_error(await mcp.call("undo", changeId=renamed), "added or changed since: «Ed»; archive")
+
+    created = tool_change(await mcp.call("create_customer", name="Gus"))
+    assert (await coach.post(f"/coach/changes/{created['changeId']}/undo")).refused(409)["code"] == "NOT_UNDOABLE"
+    changed = {"_id": ObjectId(created["changeId"]), "companyId": coach.ctx.company_id}
+    earlier = {"$set": {"createdAt": datetime.now(UTC) - timedelta(minutes=61)}}
+    await coach.ctx.db["changes"].update_one(changed, earlier)
+    tool_error(await mcp.call("undo", changeId=created["changeId"]), "within the hour; archive")
+    assert await coach.names() == ["Bo", "Di", "Ed", "Flo", "Gus"]
+    latest = tool_change(await mcp.call("create_customer", name="Hal"))
+    done = tool_change(await mcp.call("undo", changeId=latest["changeId"]))
+    assert done["summary"] == "Deleted 1 new client «Hal». This cannot be undone."
+    assert "Hal" not in await coach.names()
+
+    other = (await coach.post("/coach/customers", {"name": "Ida"})).headers["X-Change-Id"]
+    tool_error(await mcp.call("undo", changeId=other), "cannot be undone")

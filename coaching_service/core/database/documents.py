@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_args
 
 from pymongo import ReturnDocument, UpdateOne
@@ -29,6 +29,7 @@ from coaching_service.core.database.conflicts import (
 from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.field_changes import touched_paths
+from coaching_service.core.database.portable import Portable
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.transactions import in_transaction, recorded
 from coaching_service.core.database.update_operators import (
@@ -389,3 +390,12 @@ class Documents(ReadableCollection[D]):
 def declared_collections() -> dict[str, Documents[Any]]:
     """Return the collections that the imported features declare, by name."""
     return {name: collection for name, collection in registry.items() if isinstance(collection, Documents)}
+
+
+def references_to(target: str) -> Iterator[tuple[Documents[Any], str]]:
+    """Yield the collections whose documents refer to those of another, each with the path of the identifier."""
+    for collection in declared_collections().values():
+        if isinstance(transfer := collection.transfer, Portable):
+            for path, of in {**transfer.references, **transfer.optional_references}.items():
+                if of == target:
+                    yield collection, path

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
-from datetime import datetime
-from typing import Any, cast
+from typing import cast
 
 from coaching_service.core import audit
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, declared_collections
-from coaching_service.core.database.portable import Portable, values_at
+from coaching_service.core.database.documents import references_to
+from coaching_service.core.database.portable import values_at
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
@@ -35,6 +34,7 @@ from coaching_service.integrations.history_import.models import (
 from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.changes.undo import ImportUndoRequested
+from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.workouts.blocks import imported
@@ -191,7 +191,7 @@ class _Undo:
         created = await history.list_clients_created_by_batch(tx, work["importId"])
         left = [each for each in created if work["last"] is None or each > work["last"]]
         existing = await customers.list_versions(tx, left[:_BATCH])
-        ids, staying = _divide(existing, await _find_used_customers(tx, list(existing), work["importEndedAt"]))
+        ids, staying = _divide(existing, await customer_bulk.find_used(tx, list(existing), work["importEndedAt"]))
         for customer_id in ids:
             await customers.erase(tx, customer_id)
         if len(left) > _BATCH:
@@ -242,38 +242,18 @@ def _add(clients: Sequence[ImportedPeriod], removed: Sequence[ImportedSession]) 
     return list(periods.values())
 
 
-# --- what refers to exercises and clients that an import created -----------------------------------------------------
-
 # What a company has answered about names goes with the exercise.
-_FOLLOWS = ("importedNames",)
+_FOLLOWS = "importedNames"
 
 
 async def _find_used_exercises(ctx: Context, ids: Sequence[ObjectId]) -> set[ObjectId]:
     """Return which of some exercises of the company any document refers to."""
     used: set[ObjectId] = set()
     wanted = set(ids)
-    for collection, path in _references("exercises") if ids else ():
+    for collection, path in references_to("exercises") if ids else ():
+        if collection.name == _FOLLOWS:
+            continue
         where = {path: {"$in": list(ids)}}
         for document in await collection.find(ctx, where, fields=(path,), ownership="own"):
             used |= wanted & set(values_at(document, path.split(".")))
     return used
-
-
-async def _find_used_customers(ctx: Context, ids: Sequence[ObjectId], since: datetime) -> set[ObjectId]:
-    """Return which of some clients have documents that were created or changed after a time (UTC)."""
-    used: set[ObjectId] = set()
-    is_later = {"$or": [{"createdAt": {"$gt": since}}, {"version": {"$gt": 0}}]}
-    for collection, path in _references("customers") if ids else ():
-        where = {path: {"$in": list(ids)}} | is_later
-        used |= {document[path] for document in await collection.find(ctx, where, fields=(path,), ownership="own")}
-    return used
-
-
-def _references(target: str) -> Iterator[tuple[Documents[Any], str]]:
-    """Yield the collections whose documents refer to those of another, each with the path of the identifier."""
-    for name, collection in declared_collections().items():
-        transfer = collection.transfer
-        if isinstance(transfer, Portable) and name not in _FOLLOWS:
-            for path, of in {**transfer.references, **transfer.optional_references}.items():
-                if of == target:
-                    yield collection, path

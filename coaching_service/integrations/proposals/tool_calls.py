@@ -276,7 +276,8 @@ def _changed_clients(tx: Context) -> list[ObjectId]:
 async def _note_archived(tx: Context, written: Written) -> Written:
     """Return what was done, with a sentence if the only client whom it concerns is archived."""
     clients = _changed_clients(tx)
-    if len(clients) != 1 or not await customers.is_archived(tx, clients[0]):
+    is_deleted = any(each.action == "deleted" and each.id == each.client_id for each in tx.changes.documents.values())
+    if len(clients) != 1 or is_deleted or not await customers.is_archived(tx, clients[0]):
         return written
     return replace(written, line=f"{written.line} This client is archived.")
 

@@ -19,8 +19,8 @@ from coaching_service.core.validation import Identifier
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import StoredBulkJob
 from coaching_service.people.changes import service
+from coaching_service.people.changes import undo as undoing
 from coaching_service.people.changes.models import UndoFailure
-from coaching_service.people.changes.undo import begin_job, begin_undo_of_import, find_import, undo_completely
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
@@ -66,22 +66,28 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
     """Undo a change that you have made, within 30 days, unless something of it has changed since. An undo can be
     undone. Very many clients are restored by a job: call again for its progress."""
     changes = await service.list_visible(ctx, change_id)
-    if len(changes) == 1 and (import_id := find_import(changes[0])) is not None:
-        job_id = await begin_undo_of_import(ctx, changes[0], import_id)
+    if len(changes) == 1 and (import_id := undoing.find_import(changes[0])) is not None:
+        job_id = await undoing.begin_undo_of_import(ctx, changes[0], import_id)
         about = await _describe_clients(ctx, _list_clients(changes))
         line = f"Began to remove what this import has created{about}; what was changed or used since stays."
         return Written(line, {"jobId": job_id}, leads_back=True)
+    documents = [each for change in changes for each in change["documents"]]
+    if created := [each["_id"] for each in documents if (each["kind"], each["action"]) == ("customer", "created")]:
+        about = await _describe_clients(ctx, created)
+        await undoing.delete_created_clients(ctx, changes, created)
+        count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
+        return Written(f"Deleted {count}. This cannot be undone.", leads_back=True)
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
-    failed = await undo_completely(ctx, change_id, changes)
-    documents = list(ctx.changes.documents.values())
-    clients = list(dict.fromkeys(each.client_id for each in documents if each.client_id is not None))
-    about = f"{await _describe_clients(ctx, clients)}{_describe_dates(documents)}"
+    failed = await undoing.undo_completely(ctx, change_id, changes)
+    restored = list(ctx.changes.documents.values())
+    clients = list(dict.fromkeys(each.client_id for each in restored if each.client_id is not None))
+    about = f"{await _describe_clients(ctx, clients)}{_describe_dates(restored)}"
     undone = [change for change in changes if change["_id"] not in failed]
     return Written(
         f"Undid: {service.describe_undo(undone)}{about}.{await _describe_failed(ctx, changes, failed)}",
-        reasons=find_reasons(days=_count_days(documents)),
+        reasons=find_reasons(days=_count_days(restored)),
         leads_back=all(change["via"] == "assistant" for change in changes),
     )
 
@@ -150,7 +156,7 @@ async def _begin_or_describe(
         bulk_jobs.require_visible(ctx, job)
         line = f"A job is undoing this: {job['done']:,} of {job['total']:,} changes are processed. {_CALL_AGAIN}"
         return Written(line, _identifiers(job["_id"], job["batchId"]))
-    accepted = await begin_job(ctx, change_id)
+    accepted = await undoing.begin_job(ctx, change_id)
     return Written(
         f"Began a job that undoes {len(changes):,} changes: {described}. {_CALL_AGAIN}",
         _identifiers(accepted.job_id, ctx.change_ids[-1]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from coaching_service.core import idempotency
 from coaching_service.core.accepted import Accepted
@@ -13,23 +14,27 @@ from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.lists import typed_line
+from coaching_service.core.mcp.results import typed
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.people.changes import service
 from coaching_service.people.changes.models import UndoFailure, UndoResult
 from coaching_service.people.changes.visibility import AREAS, limit_change, load_visibility
+from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
 
 # What a log writes together with the workout, and other operations alone, with their area.
 _LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
 
-_LONGEST_NAME = 120
+_LONGEST_NAME, _MAX_NAMED = 120, 5
+_CREATION_PERIOD = timedelta(hours=1)  # within which an assistant may delete the clients whom it has created
 _AT_ONCE = 100  # changes between two reports of a job's progress
 _RECORDS = 100  # clients and documents of one transaction, unless one change has more
 
@@ -144,6 +149,29 @@ async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] |
         _require_own(ctx, change)
         _require_permissions(ctx, change)
     return visible
+
+
+async def delete_created_clients(ctx: Context, changes: Sequence[StoredChange], ids: Sequence[ObjectId]) -> None:
+    """Delete the clients whom calls of the caller, an assistant, have created, in the caller's transaction.
+
+    Raises Conflict an hour after their creation, or if one has been used or changed since, NotFound, and Forbidden.
+    """
+    for change in changes:
+        _require_own(ctx, change)
+        if change["via"] != "assistant":
+            raise _not_undoable()
+    require_permission(ctx.caller, CUSTOMERS.DELETE)
+    created_at = min(change["createdAt"] for change in changes)
+    if created_at < now() - _CREATION_PERIOD:
+        raise Conflict("A new client can be deleted within the hour; archive them instead", code="NOT_UNDOABLE")
+    await customers.lock_all_visible(ctx, ids)
+    used = await customer_bulk.find_used(ctx, ids, created_at)
+    used |= {each for each, version in (await customers.list_versions(ctx, ids)).items() if version}
+    if used:
+        names = await customer_bulk.list_names(ctx, list(used), _MAX_NAMED)
+        message = f"Something was added or changed since: {', '.join(map(typed, names))}; archive them instead"
+        raise Conflict(message, code="NOT_UNDOABLE")
+    await customer_bulk.erase(ctx, list(ids))
 
 
 def find_import(change: StoredChange) -> ObjectId | None:

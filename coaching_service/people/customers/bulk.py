@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Filter
+from coaching_service.core.database.documents import Document, Filter, references_to
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import MAX_STRINGS
@@ -162,3 +163,13 @@ async def erase(ctx: Context, ids: list[ObjectId]) -> int:
     await counters.count(ctx, existing, -1)
     await ctx.publish(CustomersDeleted(deleted))
     return len(deleted)
+
+
+async def find_used(ctx: Context, ids: Sequence[ObjectId], since: datetime) -> set[ObjectId]:
+    """Return which of some clients have documents that were created or changed after a time (UTC)."""
+    used: set[ObjectId] = set()
+    is_later = {"$or": [{"createdAt": {"$gt": since}}, {"version": {"$gt": 0}}]}
+    for collection, path in references_to("customers") if ids else ():
+        where = {path: {"$in": list(ids)}} | is_later
+        used |= {document[path] for document in await collection.find(ctx, where, fields=(path,), ownership="own")}
+    return used
