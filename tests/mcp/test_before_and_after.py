@@ -105,8 +105,9 @@ async def test_notes_labels_times_and_rounds_are_stated_before_and_after(
     ):
         changes = [{"action": "change", "itemId": block["items"][index]["_id"], "text": text}]
         result = await mcp.call("update_workout_items", **about, changes=changes)
-        changed = tool_proposal(result, "CONTACT") if text.startswith("reminder") else tool_change(result)
-        assert changed["summary"].endswith(f": changed {line}."), changed
+        asks = text.startswith("reminder")
+        changed = tool_proposal(result, "CONTACT") if asks else tool_change(result)
+        assert changed["summary"].endswith(f": change{'' if asks else 'd'} {line}."), changed
 
 
 async def test_a_program_and_check_ins_are_stated_before_and_after(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -49,7 +49,7 @@ async def test_more_than_thirty_changes_have_to_be_confirmed(
     async with McpHttpClient(public_server, {"Authorization": f"Bearer {grant.tokens.access}"}) as other:
         tool_change(await other.call("add_note", customerId=ana["_id"], text="Of another assistant"))
     await approve(coach, proposal)
-    assert program["summary"].startswith("Created the program «Base»")
+    assert program["summary"].startswith("Create the program «Base»")
     tool_proposal(await mcp.call("add_note", **more, idempotencyKey="again"), "MANY_CHANGES")
     await let_ten_minutes_pass(coach)
     tool_change(await mcp.call("add_note", **more, idempotencyKey="again"))

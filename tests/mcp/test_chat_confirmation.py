@@ -48,7 +48,7 @@ async def test_confirmation_is_valid_once_for_one_caller_and_the_same_arguments(
 ) -> None:
     ana = invitation(coach)
     proposal = asked(await chat.call("create_customer", **ana), "CONTACT")
-    assert proposal["summary"] == "Created the client «Ana» and invited them by e-mail."
+    assert proposal["summary"] == "Create the client «Ana» and invite them by e-mail."
     assert await coach.names() == []
 
     token = proposal["confirmationToken"]

@@ -22,7 +22,7 @@ async def test_form_is_scheduled_every_week(mcp: McpHttpClient, coach: CoachClie
     proposal = tool_proposal(proposed, "CONTACT", "MANY_DAYS")
     assert await list_check_ins(coach, client) == []
     today = day(coach, 0)
-    assert proposal["summary"] == f"Scheduled «Weekly» every Sunday from {today} on for «Ana».{REMINDED}"
+    assert proposal["summary"] == f"Schedule «Weekly» every Sunday from {today} on for «Ana».{REMINDED}"
     scheduled = await approve(coach, proposed["structuredContent"])
 
     [check_in] = await list_check_ins(coach, client)

@@ -75,7 +75,7 @@ async def test_messages_are_read_without_marking_and_sent_after_confirmation(
 
     sent = {"customerId": ana["_id"], "text": "Yes,\nof course"}
     proposal = tool_proposal(await mcp.call("send_message", **sent), "CONTACT")
-    assert proposal["summary"] == "Sent to «Ana», delivered in a minute: «Yes, of course»."
+    assert proposal["summary"] == "Send to «Ana», delivered in a minute: «Yes, of course»."
     assert len((await coach.get(client_path(ana, "messages"))).ok()["docs"]) == 1
     await approve(coach, proposal)
     newest, _ = (await coach.get(client_path(ana, "messages"))).ok()["docs"]

@@ -136,14 +136,14 @@ async def remind_tomorrow(ctx: Context, customer_id: ObjectId) -> Written:
     item: Any = {"type": "REMINDER", "reminderFields": {"scheduledTime": "12:00", "message": "win"}}
     block: Any = {"name": "Legs", "date": DAYS[1], "isRest": False, "items": [item]}
     await batches.create_block(ctx, ClientCalendar(customer_id), block)
-    return Written("Done.")
+    return Written("Set a reminder.")
 
 
 @_tomorrow.tool("Mail", access=coaches(CUSTOMERS.EDIT), takes=CustomerArgument(), writes=True)
 async def mail_tomorrow(ctx: Context, customer_id: ObjectId) -> Written:
     """Queue a mail, and say nothing of it."""
     await enqueue_mail(ctx, NewMail("ana@example.com", "win", _BODY, about=customer_id))
-    return Written("Done.")
+    return Written("Sent it.")
 
 
 async def test_a_tool_that_says_nothing_of_it_cannot_contact_people_either(coach: CoachClient) -> None:

@@ -60,8 +60,8 @@ async def test_rows_are_imported_after_one_proposal(mcp: McpHttpClient, coach: C
         ("exercise", None, None, None),
     ]
     assert changes[0]["after"].startswith("Push")
-    assert "Barbell Bench Press: Done: 2 × 8\xa0reps, 60\xa0kg" in changes[0]["after"]
-    assert "Sled of Doom: Done: 1 × 5\xa0reps, 100.5\xa0kg, RPE 9" in changes[0]["after"]
+    assert "Barbell Bench Press:\n  done: 8, 8 @60kg" in changes[0]["after"]
+    assert "Sled of Doom:\n  done: 5 @100.5kg RPE9" in changes[0]["after"]
     assert "Plank: Done: 1 × 45\xa0s" in changes[1]["after"]
     done = await approve(coach, proposed["structuredContent"])
     assert done["summary"].startswith("Imported 4 sets in 2 sessions")

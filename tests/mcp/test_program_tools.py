@@ -50,7 +50,7 @@ async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, 
     changed = tool_proposal(await mcp.call("save_program", **known, **change), "PROGRAM_DAYS")
     await approve(coach, changed)
     assert changed["summary"].startswith(
-        "Changed the program «Base» → «Better»: 1 workout written in place of «Lower» on day 3"
+        "Change the program «Base» → «Better»: 1 workout written in place of «Lower» on day 3"
     )
     assert (await read(mcp, created["programId"]))[2] == (3, "«Legs»", ["«Back squat»: 3x5 @85%"])
 

@@ -42,7 +42,7 @@ async def test_call_that_needs_confirmation_waits_for_its_coach(
     [proposal] = listed["docs"]
     assert proposal["_id"] == content["proposalId"]
     assert proposal["tool"] == "create_customer"
-    assert proposal["summary"] == "Created the client «Ana» and invited them by e-mail."
+    assert proposal["summary"] == "Create the client «Ana» and invite them by e-mail."
     assert proposal["reasons"] == ["CONTACT"]
     assert (proposal["status"], proposal["result"], proposal["decidedBy"]) == ("pending", None, None)
     assert proposal["assistant"]["name"] == "Test"
@@ -194,8 +194,8 @@ async def test_changes_are_shown_before_and_after_in_words(
         "kind": "workout",
         "customer": {"_id": client["_id"], "name": "Ana"},
         "date": days[0]["date"],
-        "before": f"{title}\nSquat · Planned sets: 4 × 8, 60\N{NO-BREAK SPACE}kg",
-        "after": f"{title}\nSquat · Planned sets: 4 × 8, 62.5\N{NO-BREAK SPACE}kg",
+        "before": f"{title}\nSquat: 4x8 @60kg",
+        "after": f"{title}\nSquat: 4x8 @62.5kg",
     }
     result = await approve(coach, proposal)
     change = (await coach.get(f"/coach/changes/{result['changeId']}")).ok()
@@ -207,6 +207,52 @@ async def test_changes_are_shown_before_and_after_in_words(
         ("propose_change", "1 proposal created"),
     ]
     tool_change(await mcp.call("undo", changeId=tool_change(await mcp.call("add_note", **known, text="A"))["changeId"]))
+
+
+async def test_changes_have_the_lines_that_differ_uncut(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    for name in ("Back squat", "Bench press", "Dumbbell press"):
+        await coach.create_exercise(name)
+    known = {"customerId": (await coach.create_customer())["_id"]}
+    dates = [str(each) for each in range_of_days(9)]
+    many = "\n".join(f"Dumbbell press: 1x{count} @20kg | {'note ' * 70}{count}" for count in range(1, 46))
+    text = f"A1) Bench press: 3x10 @40kg, 1x5 @70%\nA2) Back squat: 4x8 @60kg\n{many}\nBench press: 1x5"
+    tool_change(await mcp.call("create_workout", **known, days=[{"date": dates[0], "name": "Legs", "text": text}]))
+
+    async def shown(tool: str, *reasons: str, **arguments: Any) -> tuple[str, list[list[list[str] | None]]]:
+        """The summary of a proposal, and the lines of each change without the name of the workout."""
+        proposal = tool_proposal(await mcp.call(tool, **known, **arguments), *reasons)
+        found = (await session.get(f"/coach/proposals/{proposal['proposalId']}")).ok()
+        assert found["summary"] == proposal["summary"]
+        sides = [(each["before"], each["after"]) for each in found["changes"]]
+        return found["summary"], [[side and side.split("\n")[1:] for side in both] for both in sides]
+
+    swap = {"exercise": "Bench press", "withExercise": "Dumbbell press", "startDate": dates[0], "endDate": dates[8]}
+    summary, changes = await shown("replace_exercise", "MANY_DAYS", **swap, load="keep")
+    assert summary.startswith("Replace «Bench press» with «Dumbbell press» in 2 items of «Ana», ")
+    before = ["A1) Bench press: 3x10 @40kg, 1x5 @70%", "Bench press: 1x5"]
+    assert changes == [[before, [line.replace("Bench press", "Dumbbell press") for line in before]]]
+
+    summary, changes = await shown("clear_schedule", "MANY_DAYS", startDate=dates[0], endDate=dates[8])
+    assert summary == f"Remove 1 workout: «Legs» on {dates[0]} of «Ana», {dates[0]} to {dates[8]}."
+    assert changes == [[text.split("\n"), None]]
+
+    day = {"date": TODAY, "name": "Now", "text": "Back squat: 4x8 @60kg\nBench press: 3x10\nBench press: 1x5"}
+    now_there = {"workoutId": tool_change(await mcp.call("create_workout", **known, days=[day]))["workoutId"]}
+    tool_change(await mcp.call("log_workout", **known, **now_there, text="Back squat: 8, 7 @60kg"))
+    _, changes = await shown("log_workout", "DONE_WORK", **now_there, text="Back squat: 8, 8 @60kg")
+    squat = ["Back squat: 4x8 @60kg", "  done: 8, 7 @60kg"]
+    assert changes == [[squat, [squat[0], "  done: 8, 8 @60kg"]]]
+
+    items = [each["_id"] for each in (await coach.calendar({"_id": known["customerId"]}, TODAY, TODAY))[0]["items"]]
+    edits = [
+        {"action": "move", "itemId": items[2], "index": 0},
+        {"action": "add", "text": "Bench press: 1x1 @600kg"},
+    ]
+    _, changes = await shown("update_workout_items", "UNUSUAL_AMOUNT", **now_there, changes=edits)
+    others = ["Bench press: 3x10", "Bench press: 1x5"]
+    assert changes == [[[*squat, *others], [others[1], *squat, others[0], "Bench press: 1x1 @600kg"]]]
 
 
 def range_of_days(count: int) -> list[date]:

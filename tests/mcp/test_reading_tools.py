@@ -204,7 +204,7 @@ async def test_own_acts_are_not_hidden_by_proposals_and_a_call_is_one_line(
     assert "and for 2 more clients; clear_schedule by assistant «" in line
     assert "approved by «Olga Owner» over the API; changeId" in line and line.endswith(f"changeId {change_id}")
     proposal = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_CLIENTS")
-    assert "restored 4 workouts of «Ana», «Bo», «Cy»" in proposal["summary"]
+    assert "restore 4 workouts of «Ana», «Bo», «Cy»" in proposal["summary"]
     await approve(coach, proposal)
     for client in (ana, bo, cy):
         assert await coach.calendar(client, TODAY, TODAY)

@@ -160,7 +160,7 @@ async def test_undo_deletes_the_messages_that_are_unread_and_names_the_others(
     (await accounts[1].put(f"{OWN}/read")).ok()
 
     proposal = await tool_proposed(mcp, "undo", changeId=change_id)
-    assert "removed 2 messages" in proposal["summary"] and "«Ana», «Cai»" in proposal["summary"]
+    assert "remove 2 messages" in proposal["summary"] and "«Ana», «Cai»" in proposal["summary"]
     assert "«Ben» stays: The client has read this message" in proposal["summary"]
     assert await listed(accounts[0], OWN) == [("Hi", False)]
     await approve(coach, proposal)

@@ -40,8 +40,8 @@ async def test_program_is_assigned_to_several_clients(mcp: McpHttpClient, coach:
     ids = [ana["_id"], bo["_id"], ana["_id"]]
     proposed = await mcp.call("assign_program", **assign, customerIds=ids)
     assert tool_proposal(proposed, "MANY_CLIENTS")["summary"] == (
-        f"Assigned «Base» to 2 clients, workouts from {START} to {TUESDAY}: «Ana» 2; «Bo» 1 (1 day had workouts). "
-        "On days that had workouts: left as they are."
+        f"Assign «Base» to 2 clients, workouts from {START} to {TUESDAY}: «Ana» 2; «Bo» 1 (1 day had workouts). "
+        "On days that had workouts: leave as they are."
     )
     assert await coach.calendar(ana, START, TUESDAY) == []
     done = await approve(coach, proposed["structuredContent"])
@@ -68,7 +68,7 @@ async def test_message_is_sent_to_each(mcp: McpHttpClient, coach: CoachClient) -
     ana, bo, cy = [await coach.create_customer(name, groups=[name]) for name in ("Ana", "Bo", "Cy")]
     proposed = await mcp.call("send_message", groups=["ana", "BO"], text="Well done!")
     proposal = tool_proposal(proposed, "CONTACT", "MANY_CLIENTS")
-    assert proposal["summary"] == "Sent to 2 clients, «Ana», «Bo», delivered in a minute: «Well done!»."
+    assert proposal["summary"] == "Send to 2 clients, «Ana», «Bo», delivered in a minute: «Well done!»."
     assert await texts(coach, ana) == []
     done = await approve(coach, proposed["structuredContent"])
     assert done["customerIds"] == [ana["_id"], bo["_id"]]
@@ -77,7 +77,7 @@ async def test_message_is_sent_to_each(mcp: McpHttpClient, coach: CoachClient) -
     await approve(coach, recalled)
     assert [await texts(coach, each) for each in (ana, bo)] == [[], []]
     alone = await mcp.call("send_message", customerIds=[cy["_id"]], text="And you")
-    assert tool_proposal(alone, "CONTACT")["summary"] == "Sent to «Cy», delivered in a minute: «And you»."
+    assert tool_proposal(alone, "CONTACT")["summary"] == "Send to «Cy», delivered in a minute: «And you»."
 
 
 async def test_access_without_outreach_changes_one_client_only(public_server: TestServer, coach: CoachClient) -> None:
@@ -145,7 +145,7 @@ async def test_exercise_is_replaced_for_everyone_on_a_program(mcp: McpHttpClient
     week_after = str(datetime.fromisoformat(START).date() + timedelta(days=7))
     summary = tool_proposal(proposed, "MANY_DAYS", "MANY_CLIENTS")["summary"]
     assert summary.startswith(
-        f"Replaced «Back squat» with «Leg press» in 4 items of 2 clients, {START} to {week_after}: "
+        f"Replace «Back squat» with «Leg press» in 4 items of 2 clients, {START} to {week_after}: "
         "«Ana» 2 workouts; «Bo» 2 workouts; planned loads are kept."
     )
     assert [await planned(coach, each) for each in clients] == [[("Back squat", 60)] * 2] * 2
@@ -166,7 +166,7 @@ async def test_schedules_of_several_clients_are_changed(mcp: McpHttpClient, coac
 
     proposed = await mcp.call("adjust_schedule", customerIds=ids, **week, addLoad=2.5)
     summary = tool_proposal(proposed, "MANY_CLIENTS")["summary"]
-    assert f"Adjusted 1 item of 2 clients from {START} to {week['endDate']}, load +2.5: «Ana» 0 workouts" in summary
+    assert f"Adjust 1 item of 2 clients from {START} to {week['endDate']}, load +2.5: «Ana» 0 workouts" in summary
     assert "«Ana» 0 workouts, 1 left because something is done; «Bo» 1 workout; «Back squat» 60 → 62.5 kg." in summary
     await approve(coach, proposed["structuredContent"])
     assert await planned(coach, clients[1]) == [("Back squat", 62.5), ("Back squat", 60)]
@@ -176,7 +176,7 @@ async def test_schedules_of_several_clients_are_changed(mcp: McpHttpClient, coac
     assert "2 new workouts" in tool_proposal(proposed, "MANY_CLIENTS")["summary"]
     proposed = await mcp.call("clear_schedule", assignedProgramId=program["_id"], **week)
     summary = tool_proposal(proposed, "MANY_CLIENTS")["summary"]
-    assert "Removed 1 workout of 2 clients" in summary
+    assert "Remove 1 workout of 2 clients" in summary
     done = await approve(coach, proposed["structuredContent"])
     assert done["customerIds"] == ids
     tool_change(await mcp.call("undo", changeId=done["changeId"]))  # only Bo's calendar had something to clear

@@ -49,7 +49,7 @@ async def test_client_that_can_ask_its_user_is_told_to(mcp: McpHttpClient, coach
     assert question["resultType"] == "input_required"
     request = question["inputRequests"]["confirm"]
     assert request["method"] == "elicitation/create"
-    assert "Created the client «Ana» and invited them" in request["params"]["message"]
+    assert "Create the client «Ana» and invite them" in request["params"]["message"]
     assert "structuredContent" not in question
 
     state = question["requestState"]

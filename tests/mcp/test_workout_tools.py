@@ -256,7 +256,7 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     other = (await coach.post(f"/coach/customers/{client['_id']}/wblocks", {"name": "Arms", "date": NEXT_DAY})).ok(201)
     move = [{"action": "move", "itemId": item["_id"], "toWorkoutId": other["_id"]}]
     proposal = tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
-    assert proposal["summary"].endswith(f"moved «Walk» to «Arms» on {NEXT_DAY}.")
+    assert proposal["summary"].endswith(f"move «Walk» to «Arms» on {NEXT_DAY}.")
     (await coach.delete(f"/coach/customers/{client['_id']}/wblocks/{other['_id']}")).ok(204)
     proposal = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")
     assert len((await read(mcp, client))["docs"]) == 1

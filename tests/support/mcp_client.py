@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
+from coaching_service.core.mcp.results import IMPERATIVES
 from tests.support.client import CoachClient, Reply
 from tests.support.other_process import OtherProcess
 from tests.support.tool_outputs import check_output
@@ -145,6 +147,7 @@ def tool_proposal(result: dict[str, Any], *reasons: str) -> dict[str, Any]:
     assert (content["executed"], content["reasons"]) == (False, list(reasons))
     text = result["content"][0]["text"]
     assert "Nothing is done yet" in text and content["summary"] in text
+    assert re.split(r"\W", content["summary"])[0].lower() in IMPERATIVES.values(), content["summary"]
     assert content.keys() == {"executed", "proposalId", "approvalUrl", "summary", "reasons", "expiresAt", "hint"}
     assert content["approvalUrl"].endswith(f"/app/proposals/{content['proposalId']}") and content["approvalUrl"] in text
     # Some applications show a model only the data: it has to say what to do, too.

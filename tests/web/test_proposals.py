@@ -40,7 +40,7 @@ async def test_today_begins_with_what_waits(mcp: McpHttpClient, coach: CoachClie
     ana = await propose(mcp, coach, "Ana")
     bo = await propose(mcp, coach, "Bo")
     today = (await owner_page.get(TODAY)).ok()
-    today.says("Your assistant proposes", "Created the client Ana and invited them by e-mail.", "2 proposals wait")
+    today.says("Your assistant proposes", "Create the client Ana and invite them by e-mail.", "2 proposals wait")
     assert "«" not in today.text
     assert today.text.index("Your assistant proposes") < today.text.index("All proposals")
 
@@ -62,7 +62,7 @@ async def test_all_of_one_assistant_are_approved(mcp: McpHttpClient, coach: Coac
     (await owner_page.submit(today, f"{LIST}/approve-all")).says("3 proposals approved and done.")
     assert sorted(await coach.names()) == ["Ana", "Bo", "Cleo"]
     (await owner_page.submit(await owner_page.get(later), f"{later}/reject")).ok()
-    listed = (await owner_page.get(LIST)).says("Created the client Cleo", "Done", "decided by Olga Owner")
+    listed = (await owner_page.get(LIST)).says("Create the client Cleo", "Done", "decided by Olga Owner")
     assert not badge(listed)
     (await owner_page.get(f"{LIST}?status=pending")).ok().says("No such proposals")
 

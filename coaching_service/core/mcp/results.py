@@ -26,6 +26,38 @@ _OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", 
 _MARKED = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
 
+# What tools say that they have done, and what a proposal says instead.
+IMPERATIVES = {
+    "added": "add",
+    "adjusted": "adjust",
+    "assigned": "assign",
+    "began": "begin",
+    "changed": "change",
+    "copied": "copy",
+    "created": "create",
+    "imported": "import",
+    "invited": "invite",
+    "kept": "keep",
+    "left": "leave",
+    "logged": "log",
+    "marked": "mark",
+    "moved": "move",
+    "recorded": "record",
+    "removed": "remove",
+    "replaced": "replace",
+    "restored": "restore",
+    "scheduled": "schedule",
+    "sent": "send",
+    "set": "set",
+    "undid": "undo",
+}
+# How lines begin that say of nothing that it was done.
+_UNDONE = ("nothing", "would", "a")
+# A verb begins a sentence, or a part of one; what a person typed is left as it is.
+_VERBS = re.compile(
+    f"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}|(?:^|(?<=[.:;] )|(?<= and ))(?:{'|'.join(IMPERATIVES)})\\b", re.IGNORECASE
+)
+
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
 
 
@@ -59,6 +91,17 @@ def without_marks(text: str) -> str:
 def without_inner_marks(text: str) -> str:
     """Return a text of ours, for people, without the marks around what a person typed."""
     return _MARKED.sub(r"\1", text)
+
+
+def as_proposed(line: str) -> str:
+    """Return what a tool says that it has done, such as `Created «Legs»`, as what it would do: `Create «Legs»`."""
+
+    def replace_verb(match: re.Match[str]) -> str:
+        verb = match[0]
+        imperative = IMPERATIVES.get(verb.lower(), verb)
+        return imperative.capitalize() if verb[0].isupper() else imperative
+
+    return _VERBS.sub(replace_verb, line)
 
 
 @dataclass(frozen=True)
@@ -99,15 +142,14 @@ class RaisedLoad(NamedTuple):
 class Written:
     """What a tool that writes has done.
 
-    `line` is one sentence in the past tense, such as `Created the workout «Legs» on 2026-03-02.`. `identifiers` are by
-    the argument's name that other tools have for them. `reasons`: why the coach has to confirm it (`find_reasons`);
+    `line` begins with a verb of `IMPERATIVES`, such as `Created the workout «Legs» on 2026-03-02.`. `identifiers` are
+    by the argument's name that other tools have for them. `reasons`: why the coach has to confirm it (`find_reasons`);
     without a confirmation everything is rolled back and the sentence is shown as what would be done. `depends_on` is
     what was shown besides the documents that are changed, such as the versions of workouts that are copied: the
     confirmation is void when it differs. `raised`: loads of new workouts that differ from those of
     the copied ones, and training maximums. `details` is further data.
     `leads_back`: it undoes what the assistant itself has done, so that it does not count as a change. `unlogged`: new
-    documents that the change log leaves out, and that the coach is shown nevertheless. `proposed`: the sentence that
-    is shown while it is not done, if it is another one.
+    documents that the change log leaves out, and that the coach is shown nevertheless.
     """
 
     line: str
@@ -118,4 +160,9 @@ class Written:
     details: Mapping[str, object] = field(default_factory=dict)
     leads_back: bool = False
     unlogged: Sequence[DocumentChange] = ()
-    proposed: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a sentence that a proposal could not say in the imperative."""
+        verb = re.split(r"\W", self.line, maxsplit=1)[0].lower()
+        if verb not in IMPERATIVES and verb not in _UNDONE:
+            raise ValueError(f"{verb!r} has no imperative")

@@ -74,7 +74,6 @@ async def import_rows(
         () if dry_run or not sessions else (Reason.HISTORY,),
         details={"rows": result["rows"], "imported": result["imported"], "reported": result["reported"], **created},
         unlogged=imported.sessions,
-        proposed=f"Import {line}",
     )
 
 

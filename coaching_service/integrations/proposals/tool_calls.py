@@ -33,7 +33,7 @@ from coaching_service.core.idempotency import (
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OutreachDenied, Reason
-from coaching_service.core.mcp.results import Answer, Written, mark_typed
+from coaching_service.core.mcp.results import Answer, Written, as_proposed, mark_typed
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import allowance, events, store
@@ -302,7 +302,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     if reasons:
         ordered = sorted(reasons, key=_ORDER.index)
         changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
-        line = " ".join([written.proposed or written.line, *unusual])
+        line = " ".join([as_proposed(written.line), *unusual])
         resolved: list[Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
         raise Unconfirmed(call, line, ordered, shown, _list_records(tx), changes, customer_ids, resolved)
 

@@ -29,6 +29,11 @@ class Version(NamedTuple):
 async def read_versions(tx: Context, kinds: Collection[str]) -> list[Version]:
     """Return the changed documents that reach people, or are of these kinds, completely."""
     changes = [each for each in tx.changes.documents.values() if each.history.contact or each.history.kind in kinds]
+    return await complete(tx, changes)
+
+
+async def complete(tx: Context, changes: Sequence[DocumentChange]) -> list[Version]:
+    """Return changed documents completely, in the same order."""
     changed: dict[str, list[ObjectId]] = {}
     for change in changes:
         if change.action == "changed":

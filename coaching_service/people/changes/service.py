@@ -178,9 +178,9 @@ async def list_visible(ctx: Context, change_id: ObjectId) -> list[StoredChange]:
 
 
 def describe_undo(changes: Sequence[StoredChange]) -> str:
-    """Return what undoing changes does in words, such as `removed 3 workouts, restored 1 client`."""
+    """Return what undoing changes does in words, such as `removed 3 workouts and restored 1 client`."""
     references = [reference for change in changes for reference in _references(change)]
-    return ", ".join(f"{_REVERSED[action]} {counted}" for action, counted in _count(references))
+    return " and ".join(f"{_REVERSED[action]} {counted}" for action, counted in _count(references))
 
 
 def _count(references: Iterable[DocumentReference]) -> Iterator[tuple[Action, str]]:
