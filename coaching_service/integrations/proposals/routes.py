@@ -50,7 +50,7 @@ async def approve_proposal(ctx: Context, proposal_id: ObjectId, claim: Claim | N
     return await service.approve(ctx, proposal_id, claim, place="api")
 
 
-@_decision("/{proposalId}/reject", body_optional=True)
+@_decision("/{proposalId}/reject", body_optional=True, example={"note": "Not this week"})
 async def reject_proposal(ctx: Context, proposal_id: ObjectId, body: Rejection) -> Proposal:
     """Reject a proposal: nothing is done, and the same call is refused for 24 hours."""
     return await service.reject(ctx, proposal_id, body["note"], place="api")
