@@ -76,7 +76,7 @@ def test_every_collection_declares_how_it_is_exported() -> None:
         for name, each in declared_collections().items()
         if each.client_field and not each.secret and isinstance(each.transfer, NotExported)
     }
-    assert of_clients == {"audit", "changes", "companyJobs", "pendingAttachments", "waitingMessages"}, (
+    assert of_clients == {"audit", "bodyWeights", "changes", "companyJobs", "pendingAttachments", "waitingMessages"}, (
         "data of clients that is not exported"
     )
 

@@ -102,6 +102,8 @@ async def test_percentages_plan_what_is_added(coach: CoachClient) -> None:
 
     assert await planned_load(coach, ana, pull_up, 90, TUESDAY) == 22.5  # 102.6 less 80
     assert await planned_load(coach, ana, pull_up, 60, TUESDAY) == 0, "68.4 is less than the body weight"
+    await weigh(coach, ana, metrics, 8_000, WEDNESDAY)  # a typing error counts for nothing
+    assert await planned_load(coach, ana, pull_up, 90, WEDNESDAY) == 22.5
     await weigh(coach, ana, metrics, 90, WEDNESDAY)
     assert await planned_load(coach, ana, pull_up, 90, WEDNESDAY) == 12.5  # 102.6 less 90
     assert await planned_load(coach, ana, pull_up, 90, "2026-04-04") is None, "31 days after the last body weight"
@@ -200,6 +202,7 @@ def test_metrics_of_body_weight_are_known_by_name_and_unit() -> None:
         is_known(name, "kg") for name in ("Body weight", "Body-Weight (kg)", "WEIGHT", "bodyweight", "Peso corporal")
     )
     assert is_known("Weight (morning)", "lb")
+    assert is_known("Morning weight", "kg")
     assert not any(is_known(name, "kg") for name in ("Goal weight", "Lean mass", "Squat", "Weight of the bar"))
     assert not is_known("Body weight", "%")
 

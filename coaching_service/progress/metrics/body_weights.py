@@ -19,17 +19,18 @@ from coaching_service.training.body_weights import service as body_weights
 from coaching_service.training.body_weights.models import BodyWeight
 
 # Names, without what is in brackets, and without spaces and hyphens.
-_NAMES: Final = frozenset(
-    {"weight", "bodyweight", "currentweight", "morningweight", "fastedweight", "bodymass", "scaleweight"}
-    | {"peso", "pesocorporal", "pesoactual", "gewicht", "körpergewicht", "poids", "poidscorporel", "pesocorporeo"}
+_NAME: Final = re.compile(
+    r"(my|current|actual|average|daily|fasted|morning|scale)?(body)?weight|bodymass|peso(corporal|actual|corporeo)?"
+    r"|(körper)?gewicht|poids(corporel|ducorps)?"
 )
+_HIGHEST: Final = 1_000  # in kg or lb; above it is a typing error
 _NOT_OF_NAME: Final = re.compile(r"\(.*?\)|\[.*?\]|[^\w]|_")
 
 
 def is_body_weight(metric: Metric) -> bool:
     """Return whether the values of a metric are what a client weighs: by its name, and a unit of weight."""
     name = _NOT_OF_NAME.sub("", metric["name"].casefold())
-    return metric["metricUnit"]["shortName"] in ("kg", "lb") and name in _NAMES
+    return metric["metricUnit"]["shortName"] in ("kg", "lb") and _NAME.fullmatch(name) is not None
 
 
 async def follow(ctx: Context, customer_id: ObjectId, changed: Iterable[StoredEntry]) -> None:
@@ -82,5 +83,5 @@ def _copy(entries: Sequence[StoredEntry], units: dict[ObjectId, str]) -> list[Bo
             "unit": cast("Literal['kg', 'lb']", units[each["metricId"]]),
         }
         for each in entries
-        if each["value"] > 0
+        if 0 < each["value"] <= _HIGHEST
     ]
