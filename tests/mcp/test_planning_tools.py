@@ -31,7 +31,12 @@ async def test_days_are_cleared_but_for_what_was_done(mcp: McpHttpClient, coach:
     blocks = await coach.calendar(client, DAYS[0], DAYS[2])
     assert [block["name"] for block in blocks] == ["Check-in", "B"]
     nothing = tool_change(await mcp.call("clear_schedule", **about, startDate=DAYS[3], endDate=DAYS[3]))
-    assert nothing["summary"] == f"Removed 0 workouts of «Ana», {DAYS[3]} to {DAYS[3]}."
+    assert nothing["summary"] == f"Removed 0 workouts of «Ana», {DAYS[3]} to {DAYS[3]}. Nothing was changed."
+    other = (await coach.create_customer("Bo"))["_id"]
+    for tool, more in (("clear_schedule", {}), ("adjust_schedule", {"addLoad": 2.5})):  # many days, many clients
+        both = {"customerIds": [client["_id"], other], "startDate": DAYS[3], "endDate": DAYS[19]}
+        empty = tool_change(await mcp.call(tool, **both | more))
+        assert empty["changeId"] is None and empty["summary"].endswith(" Nothing was changed.")
     tool_change(await mcp.call("undo", changeId=cleared["changeId"]))
     assert [block["name"] for block in await coach.calendar(client, DAYS[2], DAYS[2])] == ["C"]
 

@@ -107,7 +107,8 @@ async def copy_schedule(
     return Written(
         f"Copied {start_date} to {end_date} of {_name(clients)}: {_count(len(created), 'new workout')} "
         f"from {target_date} to {last}{_describe(sent, named)}{replaced}"
-        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{read_as}",
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{read_as}"
+        f"{_note_unchanged(ctx)}",
         {**identify_workouts(created), **_identify(clients)},
         await _find_reasons(ctx, clients, (start_date, last, target_date), days),
         depends_on=_describe_blocks(created, load_unit),
@@ -134,7 +135,8 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
     planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     return Written(
         f"Adjusted {_count(count, 'item')} of {_name(clients)} from {start_date} to {end_date}{_describe(sent, named)}"
-        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}",
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}"
+        f"{_note_unchanged(ctx)}",
         {**identify_workouts(_list_changed(outcomes)), **_identify(clients)},
         await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
     )
@@ -169,8 +171,9 @@ async def replace_exercise(
     period = f"{min(dates)} to {max(dates)}" if changed else open_period
     return Written(
         f"Replaced {typed(names[0])} with {typed(names[1])} in {_count(count, 'item')} of "
-        f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}; {_describe_loads(chosen)}."
-        f"{describe_readings(texts.values(), names)}{planned}",
+        f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}"
+        f"{f'; {_describe_loads(chosen)}' if count else ''}."
+        f"{describe_readings(texts.values(), names)}{planned}{_note_unchanged(ctx)}",
         {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
         await _find_reasons(
             ctx,
@@ -194,7 +197,7 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
         if outcomes[0].skipped:
             line += f"; kept {_name_blocks(outcomes[0].skipped)}, with something done"
     return Written(
-        f"{line}{_describe_each(clients, outcomes)}.",
+        f"{line}{_describe_each(clients, outcomes)}.{_note_unchanged(ctx)}",
         {"workoutIds": removed if len(removed) <= _MAX_NAMED else [], **_identify(clients)},
         await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
     )
@@ -224,10 +227,20 @@ async def _for_each(
     return outcomes
 
 
+def _note_unchanged(ctx: Context) -> str:
+    """Return a sentence if the call has changed nothing, and a space before it."""
+    return " Nothing was changed." if ctx.changes.is_empty else ""
+
+
 async def _find_reasons(
     ctx: Context, clients: Sequence[NamedCustomer], dates: Sequence[str], days: int
 ) -> tuple[Reason, ...]:
-    """Return why a change of the calendars of clients on some dates, over a number of days, has to be confirmed."""
+    """Return why a change of the calendars of clients on some dates, over a number of days, has to be confirmed.
+
+    What changes nothing needs no confirmation.
+    """
+    if ctx.changes.is_empty:
+        return ()
     today = await customers.get_local_date(ctx, clients[0]["_id"])
     return find_reasons(today=today, dates=dates, days=days, clients=len(clients))
 
