@@ -23,6 +23,18 @@ STOCK = [
     ("Cycling", "Stationary Bike Ride"),
     ("Preacher Curl (Barbell)", "EZ Bar Preacher Curl"),
     ("Pushup (Diamond)", "Diamond Push-Up"),
+    ("Lat Pulldown (Machine)", "Lat Pulldown"),
+    ("Triceps Pushdown (Cable - Straight Bar)", "Triceps Pushdown"),
+    ("Butterfly (Pec Deck)", "Pec Deck Fly"),
+    ("Iso-Lateral Row (Machine)", "Machine Row"),
+    ("Rear Delt Reverse Fly (Machine)", "Machine Reverse Fly"),
+    ("Seated Shoulder Press (Machine)", "Machine Shoulder Press"),
+    ("Leg Press Horizontal (Machine)", "Leg Press"),
+    ("Cable Fly Crossovers", "Cable Fly"),
+    ("Back Extension (Hyperextension)", "Back Extension"),
+    ("Elliptical Trainer", "Elliptical Steady Session"),
+    ("Ab Wheel", "Ab Wheel Rollout"),
+    ("Bent Over One Arm Row (Dumbbell)", "Dumbbell Row"),
 ]
 MUSCLES = [
     ("Leo's Hammer Curl Deluxe", ["Biceps", "Forearms"]),
