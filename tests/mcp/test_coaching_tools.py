@@ -108,6 +108,9 @@ async def test_check_ins_are_listed_and_reviewed(mcp: McpHttpClient, coach: Coac
     assert response_id in str(tool_result(await mcp.call("list_check_ins"))["docs"])
     await approve(coach, proposal)
     assert tool_result(await mcp.call("list_check_ins", status="to_review"))["docs"] == []
+    [*_, last] = tool_result(await mcp.call("list_check_ins", customerId=ana["_id"]))["docs"]
+    assert last["line"].startswith("Last answered, reviewed: ") and response_id in last["line"]
+    assert last["line"] in await text_of(mcp, "list_check_ins", customerId=ana["_id"])
     assert (await coach.get(client_path(ana, "messages"))).ok()["docs"][0]["text"] == "Rest for a day"
     again = tool_change(await mcp.call("review_check_in", responseId=response_id, isReviewed=False))
     assert "to be reviewed" in again["summary"]

@@ -70,9 +70,14 @@ async def list_check_ins(
             ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)
         )
         docs = [*to_review.data["docs"], *pending.data["docs"]]
+        texts = [to_review.text, pending.text]
+        if customer_id is not None and not to_review.data["docs"]:  # else the newest answer is there
+            last = await responses.list_received(ctx, limit=1, reviewed=True, customer_id=customer_id)
+            lines = [f"Last answered, reviewed: {_describe_response(each)}" for each in last["docs"]]
+            docs, texts = [*docs, *({"line": line} for line in lines)], [*texts, *lines]
         has_more = "nextCursor" in to_review.data or "nextCursor" in pending.data
         hint = "There are more: repeat with a status." if has_more else ""
-        text = "\n".join([to_review.text, pending.text, *([hint] if hint else [])])
+        text = "\n".join([*texts, *([hint] if hint else [])])
         return Answer(
             text, {**describe_list("Check-ins to review, then those without an answer", {}, hint), "docs": docs}
         )
