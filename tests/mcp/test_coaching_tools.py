@@ -116,6 +116,8 @@ async def test_check_ins_are_listed_and_reviewed(mcp: McpHttpClient, coach: Coac
     assert "to be reviewed" in again["summary"]
     again = tool_change(await mcp.call("review_check_in", responseId=response_id, isReviewed=False))
     assert again["changeId"] is None and again["summary"].startswith("Nothing changed: ")
+    replying = tool_proposal(await mcp.call("review_check_in", **review, isReviewed=False), "CONTACT")
+    assert replying["summary"].startswith("Send to «Ana», ") and replying["summary"].endswith("to be reviewed already.")
 
 
 async def test_attention_and_compliance_of_all_clients(mcp: McpHttpClient, coach: CoachClient) -> None:

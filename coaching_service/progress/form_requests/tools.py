@@ -142,4 +142,4 @@ async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: b
     if CUSTOMERS.EDIT not in ctx.caller.permissions:
         raise PermissionMissing(CUSTOMERS.EDIT)
     sent = await write_message(ctx, customer["_id"], reply)
-    return Written(f"{line} {sent.line}", {**identifiers, **sent.identifiers})
+    return Written(f"{sent.line} {line}", {**identifiers, **sent.identifiers})

@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 from tests.conftest import PASSWORD
 from tests.mcp.conftest import mcp
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_proposal
+from tests.support.mcp_client import TODAY, McpHttpClient, tool_proposal
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
 
 __all__ = ["mcp"]
@@ -53,15 +53,42 @@ async def test_a_coach_decides_on_today_with_the_keyboard(
 ) -> None:
     await propose(mcp, coach, "Ana")
     await propose(mcp, coach, "Bo")
+    client, _ = await coach.create_customer("Cleo"), await coach.create_exercise("Back squat")
+    text = "Back squat: 4x8-10 @60kg rest 90s RPE8, 1xAMRAP @50kg\nreminder 08:30: Drink"
+    day = {"date": TODAY, "name": "Legs", "text": text}
+    tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=[day]), "CONTACT")
     page = await open_page(**DARK)
     await sign_in(page, coach)
-    await expect(page.get_by_role("navigation", name="Main")).to_contain_text("2 proposals wait")
-    await check(page, "today")
+    await expect(page.get_by_role("navigation", name="Main")).to_contain_text("3 proposals wait")
+    section, today = page.locator("section.proposals"), page.locator("#today")
+    count = page.get_by_role("link", name="3 proposals of your assistant")
+    for width, height in ((1440, 900), (390, 844)):
+        await page.set_viewport_size({"width": width, "height": height})
+        for theme in ("light", "dark"):
+            await page.emulate_media(color_scheme=theme)
+            await check(page, f"today-{width}-{theme}")
+        beside, listed = await section.bounding_box(), await today.bounding_box()
+        lines = [await each.bounding_box() for each in await section.locator("summary").all()]
+        assert beside is not None and listed is not None
+        assert [each and each["height"] < 50 for each in lines] == [True] * 3
+        assert beside["y"] == listed["y"] if width > 1000 else beside["y"] >= listed["y"] + listed["height"]
+        assert (beside["x"] >= listed["x"] + listed["width"]) == (width > 1000)
+        await expect(count).to_be_visible(visible=width < 1000)
+    await count.click()
+    await expect(section).to_be_in_viewport()
+    await section.get_by_text("Create 1 workout of Cleo").first.click()
+    await check(page, "today-open-390")
+    await page.set_viewport_size({"width": 1440, "height": 900})
+    await check(page, "today-open-1440")
+    await section.locator("summary", has_text="the client Ana").focus()
+    await page.keyboard.press("Enter")
     await page.get_by_role("button", name="Reject “Create the client Ana").focus()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("status")).to_have_text("Rejected. Nothing was changed.")
+    await section.locator("summary", has_text="the client Bo").focus()
+    await page.keyboard.press("Enter")
     await page.get_by_role("button", name="Approve “Create the client Bo").focus()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("status")).to_have_text("Approved and done.")
-    await expect(page.get_by_role("heading", name="Your assistant proposes")).to_have_count(0)
-    assert await coach.names() == ["Bo"]
+    await expect(count).to_have_count(0)
+    assert await coach.names() == ["Bo", "Cleo"]
