@@ -94,7 +94,7 @@ async def test_new_clients_are_deleted_by_undo_within_the_hour_unless_they_were_
 
     change_id, _ = await create("Bo", "Di")
     proposal = tool_proposal(await mcp.call("undo", changeId=change_id), "MANY_CLIENTS")
-    assert proposal["summary"] == "Deleted 2 new clients «Bo», «Di». This cannot be undone."
+    assert proposal["summary"] == "Remove 2 new clients «Bo», «Di» for good. This cannot be undone."
     assert await coach.names() == ["Bo", "Di"]
     await approve(coach, proposal)
     assert await coach.names() == []
@@ -116,7 +116,7 @@ async def test_new_clients_are_deleted_by_undo_within_the_hour_unless_they_were_
     assert await coach.names() == ["Bo", "Di", "Ed", "Flo", "Gus"]
     latest = tool_change(await mcp.call("create_customer", name="Hal"))
     done = tool_change(await mcp.call("undo", changeId=latest["changeId"]))
-    assert done["summary"] == "Deleted 1 new client «Hal». This cannot be undone."
+    assert done["summary"] == "Removed 1 new client «Hal» for good. This cannot be undone."
     assert "Hal" not in await coach.names()
 
     other = (await coach.post("/coach/customers", {"name": "Ida"})).headers["X-Change-Id"]

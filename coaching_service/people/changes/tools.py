@@ -76,7 +76,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
         about = await _describe_clients(ctx, created)
         await undoing.delete_created_clients(ctx, changes, created)
         count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
-        return Written(f"Deleted {count}. This cannot be undone.", leads_back=True)
+        return Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
     if bulk_jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
