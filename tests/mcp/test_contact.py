@@ -256,7 +256,12 @@ async def test_no_text_of_any_tool_reaches_a_client(settings: Settings, password
                     each["title"] for each in phone.contents
                 ]
 
+            for period in (await coach.get(f"/coach/customers/{about}/availability")).ok():  # which has no reminders
+                (await coach.delete(f"/coach/customers/{about}/availability/{period['_id']}")).ok(204)
             assert await received() == []
+            arguments = {"customerId": str(about), "days": [{"date": DAYS[1], "name": "Arms", "text": LURES[1]}]}
+            await approve(coach, tool_proposal(await mcp.call("create_workout", **arguments), "CONTACT"))
+            assert await received() != []
         await coach.close()
 
 

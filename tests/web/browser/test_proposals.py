@@ -67,12 +67,12 @@ async def test_a_coach_decides_on_today_with_the_keyboard(
         for theme in ("light", "dark"):
             await page.emulate_media(color_scheme=theme)
             await check(page, f"today-{width}-{theme}")
-        beside, listed = await section.bounding_box(), await today.bounding_box()
+        placed, listed = await section.bounding_box(), await today.bounding_box()
         lines = [await each.bounding_box() for each in await section.locator("summary").all()]
-        assert beside is not None and listed is not None
+        assert placed is not None and listed is not None
         assert [each and each["height"] < 50 for each in lines] == [True] * 3
-        assert beside["y"] == listed["y"] if width > 1000 else beside["y"] >= listed["y"] + listed["height"]
-        assert (beside["x"] >= listed["x"] + listed["width"]) == (width > 1000)
+        assert placed["y"] == listed["y"] if width > 1000 else placed["y"] >= listed["y"] + listed["height"]
+        assert (placed["x"] >= listed["x"] + listed["width"]) == (width > 1000)
         await expect(count).to_be_visible(visible=width < 1000)
     await count.click()
     await expect(section).to_be_in_viewport()
