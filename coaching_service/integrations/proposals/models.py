@@ -122,14 +122,21 @@ class Rejection(TypedDict):
 class ManyRejections(Rejection):
     """The proposals to reject: these, or all pending ones of an assistant or API key."""
 
-    ids: Annotated[list[ObjectId], ListOf(Identifier(), maximum=100), Default(list)]
-    assistantId: ObjectId | None
+    ids: Annotated[
+        list[ObjectId],
+        ListOf(Identifier(), maximum=100),
+        Default(list),
+        Description("The proposals to reject."),
+    ]
+    assistantId: Annotated[
+        ObjectId | None, Description("The assistant, or the API key, all of whose proposals are rejected.")
+    ]
 
 
 class Rejected(TypedDict):
     """How many proposals were rejected."""
 
-    rejected: int
+    rejected: Annotated[int, Description("How many proposals were rejected.")]
 
 
 @dataclass(frozen=True)
