@@ -102,6 +102,7 @@ def test_an_earlier_local_date_does_not_schedule_again() -> None:
 
 
 def test_the_end_of_the_calendar_is_no_failure() -> None:
-    last = recurrence(everyDays=7, startDate="9999-12-30")
-    assert [str(day) for day in iterate_dates(last, TODAY)] == ["9999-12-30"]
-    assert list(iterate_dates(recurrence(weekday=4, startDate="9999-12-31"), TODAY)) == []
+    last = recurrence(everyDays=7, startDate="2199-12-30")
+    assert [str(day) for day in iterate_dates(last, TODAY)] == ["2199-12-30"]
+    assert list(iterate_dates(recurrence(weekday=4, startDate="2199-12-31"), TODAY)) == []
+    assert list(iterate_dates(recurrence(everyDays=1, startDate="9999-12-30"), TODAY)) == []

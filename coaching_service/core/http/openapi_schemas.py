@@ -177,7 +177,7 @@ def simplify(node: Any) -> None:
 
 
 def _is_schema(node: dict[str, Any]) -> bool:
-    return isinstance(node.get("type"), str | list) or "anyOf" in node or "enum" in node
+    return isinstance(node.get("type"), str | list) or not node.keys().isdisjoint(("anyOf", "oneOf", "enum"))
 
 
 def _simplify_schema(schema: dict[str, Any]) -> None:
