@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
 from coaching_service.core.database.request_slot import schedule_key
 from coaching_service.core.ids import ObjectId
-from tests.support.client import CoachClient
+from tests.support.client import MONDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
 from tests.support.service_process import until
 from tests.support.training import block_with, exercise_of, path_of, task
@@ -68,9 +69,12 @@ async def test_tool_and_form_do_not_wait_long_for_single_writes(
     async def log_item(item: Json) -> None:
         (await coach.put(f"{path_of(single)}/witems/{item['_id']}/log", logged)).ok()
 
+    days = (str(date.fromisoformat(MONDAY) + timedelta(days=number)) for number in range(_ROUNDS + 1))
+
     async def long_requests() -> list[Awaitable[Any]]:
-        to_log = await block_with(coach, ana, *(exercise_of(each) for each in exercises))
-        to_extend = await block_with(coach, ana, task())
+        on = next(days)  # a day holds at most 20 workouts
+        to_log = await block_with(coach, ana, *(exercise_of(each) for each in exercises), date=on)
+        to_extend = await block_with(coach, ana, task(), date=on)
         return [log_with_tool(to_log), add_with_form(browser, f"/app/customers/{ana['_id']}/blocks/{to_extend['_id']}")]
 
     short = [partial(log_item, item) for item in single["items"]]

@@ -19,7 +19,7 @@ from tests.web.conftest import ClientPage
 
 Json = dict[str, Any]
 
-TODAY = date(2037, 3, 4)  # a Wednesday; the database removes what has expired by its own clock, so it is in the future
+TODAY = date(2031, 3, 5)  # a Wednesday; the database removes what has expired by its own clock, so it is in the future
 NOON = f"{TODAY}T12:00:00+00:00"
 
 
@@ -54,7 +54,7 @@ async def test_today_leads_in_one_tap_to_the_workout_and_to_what_is_due(
         (await coach.post(client_path(ana, "check-ins"), habit)).ok(201)
         page = await (await client_page(coach, ana)).get("/train")
 
-    page.ok().says("Wed 4 Mar 2037", "Legs 1 exercise · 3 sets · 1 task · 1 measurement Squat", "Start")
+    page.ok().says("Wed 5 Mar 2031", "Legs 1 exercise · 3 sets · 1 task · 1 measurement Squat", "Start")
     page.says("Check-in Since Mon 2 Mar Overdue", "Body weight, Waist", "Drink water", "1 new message")
     assert {workout(block), form_page_of(late), form_page_of(weekly), "/train/messages"} <= set(page.links)
     assert "Weekly review" not in page.text, "a form is something to do, not a workout"
@@ -120,27 +120,31 @@ async def test_week_and_month_show_what_became_of_each_day(coach: CoachClient, c
     page = await client_page(coach, ana)
     today = (await page.get("/train")).ok()
     assert spoken_days(today) == [
-        "Mon 2 Mar 2037: Done",
-        "Tue 3 Mar 2037: Partly done",
-        "Wed 4 Mar 2037: Planned",
-        "Thu 5 Mar 2037: Rest",
-        "Fri 6 Mar 2037: nothing planned",
-        "Sat 7 Mar 2037: nothing planned",
-        "Sun 8 Mar 2037: nothing planned",
+        "Mon 3 Mar 2031: Done",
+        "Tue 4 Mar 2031: Partly done",
+        "Wed 5 Mar 2031: Planned",
+        "Thu 6 Mar 2031: Rest",
+        "Fri 7 Mar 2031: nothing planned",
+        "Sat 8 Mar 2031: nothing planned",
+        "Sun 9 Mar 2031: nothing planned",
     ]
     assert f"/train/calendar?week={day(-2)}#day-{day(-2)}" in today.links
 
     week = (await page.get("/train/calendar")).ok()
-    week.says("2 – 8 Mar 2037", "Done one Done", "Yesterday Part one Partly done Today", "Planned one Planned")
+    week.says("3 – 9 Mar 2031", "Done one Done", "Yesterday Part one Partly done Today", "Planned one Planned")
     assert {workout(blocks[name]) for name in ("Done", "Part", "Planned")} <= set(week.links)
-    previous = (await page.get("/train/calendar?week=2037-02-27")).ok().says("23 Feb – 1 Mar 2037", "Missed one Missed")
-    assert {"/train/calendar?week=2037-02-16", "/train/calendar?week=2037-03-02"} <= set(previous.links)
+    previous = (await page.get("/train/calendar?week=2031-02-28")).ok().says("24 Feb – 2 Mar 2031", "Missed one Missed")
+    assert {"/train/calendar?week=2031-02-17", "/train/calendar?week=2031-03-03"} <= set(previous.links)
 
-    month = (await page.get("/train/calendar?month=2037-03")).ok().says("March 2037")
-    assert spoken_days(month)[:4] == ["Sun 1 Mar 2037: nothing planned", *spoken_days(today)[:3]]
-    assert {"/train/calendar?month=2037-02", "/train/calendar?month=2037-04"} <= set(month.links)
-    for wrong in ("month=2037-13", "month=0001-01", "week=yesterday", "week=9999-12-31"):
-        (await page.get(f"/train/calendar?{wrong}")).ok().says("2 – 8 Mar 2037")
+    month = (await page.get("/train/calendar?month=2031-03")).ok().says("March 2037")
+    assert spoken_days(month)[:4] == [
+        "Sat 1 Mar 2031: nothing planned",
+        "Sun 2 Mar 2031: nothing planned",
+        *spoken_days(today)[:2],
+    ]
+    assert {"/train/calendar?month=2031-02", "/train/calendar?month=2031-04"} <= set(month.links)
+    for wrong in ("month=2031-13", "month=0001-01", "week=yesterday", "week=9999-12-31"):
+        (await page.get(f"/train/calendar?{wrong}")).ok().says("3 – 9 Mar 2031")
 
 
 @time_machine.travel(NOON, tick=True)
@@ -154,13 +158,13 @@ async def test_hidden_days_are_not_mentioned(coach: CoachClient, client_page: Cl
     (await page.get("/train/form-responses")).ok().says("A secret")
 
     await hide(coach, ana, day(-3), day(0))
-    shown = [await page.get(path) for path in ("/train", "/train/calendar", "/train/calendar?month=2037-03")]
-    shown += [await page.get(path) for path in ("/train/history", "/train/history?month=2037-03")]
+    shown = [await page.get(path) for path in ("/train", "/train/calendar", "/train/calendar?month=2031-03")]
+    shown += [await page.get(path) for path in ("/train/history", "/train/history?month=2031-03")]
     shown += [await page.get("/train/form-responses")]
     for each in shown:
         assert not {workout(block) for block in blocks.values() if block is not blocks["Missed"]} & set(each.links)
         assert not re.search("Done one|Part one|Planned one|A secret|hidden from", each.text), each.path
-    assert spoken_days(shown[0])[0] == "Mon 2 Mar 2037: nothing planned"
+    assert spoken_days(shown[0])[0] == "Mon 3 Mar 2031: nothing planned"
     (await page.get(form_page_of(answered))).ok(404)
 
 
@@ -169,13 +173,13 @@ async def test_history_has_the_done_workouts_by_month(coach: CoachClient, client
     ana, squat = await coach.create_customer(), await coach.create_exercise("Squat")
     page = await client_page(coach, ana)
     (await page.get("/train/history")).ok().says("No workouts yet")
-    for name, on in (("Winter", "2036-12-30"), ("First", "2037-02-03"), ("Second", "2037-02-17"), ("Never", day(0))):
+    for name, on in (("Winter", "2036-12-30"), ("First", "2031-02-03"), ("Second", "2031-02-17"), ("Never", day(0))):
         block = await block_with(coach, ana, exercise_of(squat), date=on, name=name)
         if name != "Never":
             (await log(coach, block, block["items"][0], customerSets=[{"reps": 8, "load": 60}] * 3)).ok()
     done = {"durationMinutes": 51.6, "sessionRpe": 7.5, "feeling": 4}
     (await coach.put(client_path(ana, "wblocks", block["_id"], "log"), done)).ok()
-    second = (await coach.get(client_path(ana, "wblock"), startDate="2037-02-17", endDate="2037-02-17")).ok()[0]
+    second = (await coach.get(client_path(ana, "wblock"), startDate="2031-02-17", endDate="2031-02-17")).ok()[0]
     (await coach.put(client_path(ana, "wblocks", second["_id"], "log"), done)).ok()
 
     latest = (await page.get("/train/history")).ok()
@@ -184,8 +188,8 @@ async def test_history_has_the_done_workouts_by_month(coach: CoachClient, client
     assert "Never" not in latest.text
     assert [link for link in latest.links if "month=" in link] == ["/train/history?month=2036-12"]
     winter = (await page.get("/train/history?month=2036-12")).ok().says("Tue 30 Dec 2036 Winter")
-    assert [link for link in winter.links if "month=" in link] == ["/train/history?month=2037-02"]
-    (await page.get("/train/history?month=2037-01")).ok().says("No workout in this month.")
+    assert [link for link in winter.links if "month=" in link] == ["/train/history?month=2031-02"]
+    (await page.get("/train/history?month=2031-01")).ok().says("No workout in this month.")
 
 
 async def test_form_is_answered_read_and_corrected(coach: CoachClient, client_page: ClientPage) -> None:

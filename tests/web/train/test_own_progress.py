@@ -119,7 +119,7 @@ async def test_rejected_values_stay_in_their_fields(coach: CoachClient, ana_page
     for typed, sentence in (
         ({"values__0__value": "heavy", "values__1__value": "82"}, "This must be a number such as 77.5 or 77,5"),
         ({"values__0__value": "", "values__1__value": ""}, "Enter at least one value."),
-        ({"values__0__value": "80", "date": tomorrow}, "This must be a date from 1900 on and not after today."),
+        ({"values__0__value": "80", "date": tomorrow}, "This must be a date from 1950 on and not after today."),
     ):
         rejected = (await ana_page.submit(page, "/train/measurements", **typed)).ok(400).says(sentence)
         controls = rejected.form("/train/measurements").controls
