@@ -45,7 +45,7 @@ async def test_forty_entries_are_short(mcp: McpHttpClient, coach: CoachClient) -
         await changed(coach, await mcp.call("adjust_schedule", **about, **days, addLoad=2.5))
         swap = {"exercise": "Back squat", "withExercise": "Front squat", "startDate": TODAY}
         await changed(coach, await mcp.call("replace_exercise", **about, **swap))
-        note = changed(coach, await mcp.call("add_note", **about, text="Knee hurts after squats"))
+        note = await changed(coach, await mcp.call("add_note", **about, text="Knee hurts after squats"))
     await coach.wait_until_numbered(note["changeId"])
 
     text = (await mcp.call("get_activity", pageSize=40))["content"][0]["text"]
