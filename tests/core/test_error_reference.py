@@ -66,6 +66,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("integrations/commands.py", "error.code"),
         ("integrations/company_import/service.py", "error.code"),  # of HistoryRefused
         ("integrations/history_import/_rows.py", "error.code"),  # of HistoryRefused
+        ("integrations/proposals/service.py", "IdempotencyKeyReused.default_code"),
         ("integrations/proposals/tool_calls.py", "error.code"),  # of Conflict
         ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
         ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES

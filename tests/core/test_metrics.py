@@ -29,6 +29,7 @@ LONG_AGO = datetime(2000, 1, 1)  # noqa: DTZ001 - stored times are UTC without a
 DECLARED = {
     "notifications_due": "",
     "notifications_oldest_due_seconds": "",
+    "work_failing": "kind",
     "coaching_service_build_info": "version python",
     "backup_age_seconds": "",
     "erasures_pending": "",

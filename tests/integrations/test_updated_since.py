@@ -111,7 +111,7 @@ async def test_every_write_of_a_workout_appears(world: World, coach: CoachClient
     item, other = first["items"][0], first["items"][1]
     by_id = f"{path}/wblocks/by-external-id/crm:1"
     on_friday = {"startDate": "2026-03-06", "programId": program["_id"]}
-    check_in = {"taskFields": {"title": "Weigh"}, "everyDays": 30, "startDate": MONDAY}
+    check_in = {"taskFields": {"title": "Weigh"}, "everyDays": 7, "startDate": MONDAY}
 
     def schedule(action: str, **fields: Any) -> Write:
         return lambda: coach.post(f"{path}/schedule/{action}", {"startDate": MONDAY, "endDate": MONDAY, **fields})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from coaching_service.settings import Settings
 from tests.mcp.test_transport import INITIALIZE
 from tests.people.test_sessions import mailed_token
-from tests.support.client import MONDAY, CoachClient
+from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
 
 
@@ -78,9 +78,9 @@ async def test_exercise_names_are_resolved_and_misses_suggest_the_nearest(
 
 async def test_workouts_are_paginated(mcp: McpHttpClient, coach: CoachClient) -> None:
     client = await coach.create_customer()
-    for number in range(21):
-        await coach.schedule(client, MONDAY, f"Workout {number:02}")
-    days = {"customerId": client["_id"], "startDate": MONDAY, "endDate": MONDAY}
+    for number in range(21):  # a day holds at most 20
+        await coach.schedule(client, MONDAY if number < 20 else TUESDAY, f"Workout {number:02}")
+    days = {"customerId": client["_id"], "startDate": MONDAY, "endDate": TUESDAY}
     first = (await mcp.call("get_workouts", **days, pageSize=20))["structuredContent"]
     assert [len(first["docs"]), first["totalDocs"], first["nextPage"]] == [20, 21, 2]
     second = (await mcp.call("get_workouts", **days, page=2, pageSize=20))["structuredContent"]

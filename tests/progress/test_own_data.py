@@ -20,6 +20,7 @@ PAGE = {"pageSize": 10, "pageNum": 1}
 WITHHELD = {
     "attentionDismissals",
     "audit",
+    "bodyWeights",  # a copy of values of metrics
     "calendarLinks",
     "changeParts",
     "changes",

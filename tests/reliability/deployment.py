@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,9 +88,9 @@ class Node:
             except aiohttp.ClientConnectionError:
                 return False
 
-    async def require_whole(self) -> None:
+    async def require_whole(self, *, allowed: Collection[str] = ()) -> None:
         """Require that the service is whole."""
-        await require_whole(self.url, self.key, **database_of(self.settings))
+        await require_whole(self.url, self.key, allowed=allowed, **database_of(self.settings))
 
     async def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, wait until the process has ended and return its exit code."""

@@ -67,10 +67,12 @@ class ApiKeyRestrictions(TypedDict):
             "approval: up to 5 messages and 20 other calls in 10 minutes."
         ),
     ]
-    mcpOnly: Annotated[
-        bool,
-        Default(False),
-        Description("Whether the key is good at /mcp only: over REST it is refused (`KEY_MCP_ONLY`)."),
+    mcpOnly: NotRequired[
+        Annotated[
+            bool,
+            Default(False),
+            Description("Whether the key is good at /mcp only: over REST it is refused (`KEY_MCP_ONLY`)."),
+        ]
     ]
 
 

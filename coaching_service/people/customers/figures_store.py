@@ -89,8 +89,9 @@ def _hide(hidden: Sequence[ReasonType]) -> list[PipelineStage]:
     shown = {"$filter": {"input": f"${REASONS}", "cond": {"$not": {"$in": ["$$this.type", list(hidden)]}}}}
     weights = [{"$cond": [{"$in": [each, f"${REASON}"]}, WEIGHTS[each], 0]} for each in hidden]
     has_reasons = {"$isArray": f"${REASONS}"}  # none are computed yet of a new client
-    limited = {SCORE: {"$subtract": [f"${SCORE}", {"$sum": weights}]}, REASONS: shown}
-    return [{"$set": {name: {"$cond": [has_reasons, value, "$$REMOVE"]} for name, value in limited.items()}}]
+    limited = {"score": {"$subtract": [f"${SCORE}", {"$sum": weights}]}, "reasons": shown}
+    merged = {"$mergeObjects": ["$attention", limited]}
+    return [{"$set": {"attention": {"$cond": [has_reasons, merged, "$$REMOVE"]}}}] if hidden else []
 
 
 async def read_for_attention(ctx: Context, customer_id: ObjectId, hidden: Sequence[ReasonType]) -> list[Customer]:

@@ -101,6 +101,7 @@ _EXCEPTIONS = {
     "unassignSet": "Metric set unassigned",
     "updateCompany": "Company changed",
     "testDevice": "Test notification sent",
+    "turnMailsOff": "Mails turned off",
     "turnDeviceOff": "Notifications of a device turned off",
     "turnDeviceOn": "Notifications of a device turned on",
 }
