@@ -213,11 +213,13 @@ async def test_a_change_archives_and_restores(coach: CoachClient) -> None:
     assert ((await coach.customers())["totalDocs"], (await coach.customers(archived="true"))["totalDocs"]) == (0, 1)
     by_external_id = "/coach/customers/by-external-id/crm:1"
     assert (await coach.put(by_external_id, {"phone": "2"})).ok()["customerRoleData"]["isArchived"] is True
-    restored = (await coach.put(by_external_id, {"isArchived": False})).ok()
+    reply = await coach.put(by_external_id, {"isArchived": False})
+    restored = reply.ok()
     assert ((await coach.customers())["totalDocs"], restored["customerRoleData"]["isArchived"]) == (1, False)
     new = (await coach.put("/coach/customers/by-external-id/crm:2", {"name": "Bo", "isArchived": True})).ok(201)
     assert new["customerRoleData"]["isArchived"] is True
     (await coach.patch(path, {"isArchived": "yes"})).refused(400, "isArchived")
     types = ["customer.archived", "customer.unarchived"]
-    events = (await coach.get("/coach/events", types=types, customerId=ana["_id"], wait=10)).ok()["docs"]
+    await coach.wait_until_numbered(reply.headers["X-Change-Id"])
+    events = (await coach.get("/coach/events", types=types, customerId=ana["_id"])).ok()["docs"]
     assert [each["type"] for each in events] == types
