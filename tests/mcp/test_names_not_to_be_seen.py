@@ -9,8 +9,8 @@ import pytest
 from coaching_service.core.auth.permissions import ALL_PERMISSIONS, CUSTOMERS, EXERCISES, FORMS, METRICS
 from tests.support.check_ins import form
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_change, tool_error
-from tests.support.training import metric_set
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.training import block_with, exercise_of, metric_set
 
 NAMES = ("Weekly review", "Body girths", "Zercher squat", "Zottman curl", "Zebras")
 
@@ -57,8 +57,9 @@ async def test_errors_name_nothing_that_may_not_be_seen(
 async def test_exact_name_is_read_without_the_permission_to_list_names(with_key: Any, coach: CoachClient) -> None:
     ana = await coach.create_customer()
     await form(coach, "Weekly review")
-    mcp = await with_key(permissions=[CUSTOMERS.VIEW, CUSTOMERS.EDIT])
-    created = tool_change(await mcp.call("create_workout", customerId=ana["_id"], **day("form: weekly review")))
+    mcp = await with_key(permissions=[CUSTOMERS.VIEW, CUSTOMERS.EDIT], outreach=True)
+    proposed = await mcp.call("create_workout", customerId=ana["_id"], **day("form: weekly review"))
+    created = await approve(coach, tool_proposal(proposed, "CONTACT"))
     [workout] = await coach.calendar(ana, TODAY, TODAY)
     assert (workout["_id"], workout["items"][0]["form"]["name"]) == (created["workoutId"], "Weekly review")
 
@@ -66,7 +67,10 @@ async def test_exact_name_is_read_without_the_permission_to_list_names(with_key:
 async def test_access_without_outreach_reads_how_to_get_it(
     with_key: Any, mcp: McpHttpClient, coach: CoachClient
 ) -> None:
-    ids = [(await coach.create_customer(name))["_id"] for name in ("Ana", "Bo")]
+    squat, clients = await coach.create_exercise(), [await coach.create_customer(name) for name in ("Ana", "Bo")]
+    for client in clients:
+        await block_with(coach, client, exercise_of(squat, {"type": "reps", "minPlannedReps": 8}), date=TODAY)
+    ids = [client["_id"] for client in clients]
     sent = [{"name": "Cy"}, {"name": "Di"}]
     days = {"startDate": TODAY, "endDate": TODAY}
     narrow = await with_key()

@@ -69,7 +69,7 @@ async def test_library_comes_after_the_client(mcp: McpHttpClient, coach: CoachCl
     nothing = tool_change(
         await mcp.call("replace_exercise", customerId=other["_id"], **{**about, "exercise": "Zercher lunge"})
     )
-    assert nothing["summary"].endswith(" Planned there, with nothing done: no exercise.")
+    assert nothing["summary"].endswith(" Planned there, with nothing done: no exercise. Nothing was changed.")
 
 
 async def test_numbers_have_to_match_and_what_is_there_is_said(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -88,7 +88,8 @@ async def test_numbers_have_to_match_and_what_is_there_is_said(mcp: McpHttpClien
     shared = (await coach.get("/exercises/unified", pageSize=1, pageNum=1, type="public")).ok()["docs"][0]
     other = tool_change(await mcp.call("adjust_schedule", **adjust, exercises=[shared["_id"]]))
     assert other["summary"].endswith(
-        " Planned there, with nothing done: «Hyperext 45 degree», «Hyperext 30 degree», «Nordic drop»."
+        " Planned there, with nothing done: «Hyperext 45 degree», «Hyperext 30 degree», «Nordic drop». "
+        "Nothing was changed."
     )
 
 

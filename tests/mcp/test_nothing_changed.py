@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_change
+from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, tool_change, tool_proposal
 from tests.support.training import Json, metric_set
 
 TODAY = datetime.now(UTC).date()
@@ -38,7 +38,7 @@ async def planned(mcp: McpHttpClient, coach: CoachClient, text: str) -> tuple[Js
         await coach.create_exercise(name)
     about = {"customerId": (await coach.create_customer())["_id"]}
     days = [{"date": DAYS[0], "name": "Legs", "text": text}]
-    workout_id = tool_change(await mcp.call("create_workout", **about, days=days))["workoutId"]
+    workout_id = (await changed_or_approved(coach, await mcp.call("create_workout", **about, days=days)))["workoutId"]
     [block] = await coach.calendar({"_id": about["customerId"]}, DAYS[0], DAYS[0])
     read = await mcp.call("get_workouts", **about, startDate=DAYS[0], endDate=DAYS[0])
     entries = re.split(r"\n(?=#)", read["structuredContent"]["docs"][0]["lines"])
@@ -74,7 +74,7 @@ async def test_other_records_that_are_so_already(mcp: McpHttpClient, coach: Coac
         "Nothing changed: the program «Base» is so already."
     )
     ill = {**client, "kind": "ill", "until": DAYS[3]}
-    tool_change(await mcp.call("set_availability", **ill, note="Flu."))
+    await approve(coach, tool_proposal(await mcp.call("set_availability", **ill, note="Flu."), "CONTACT"))
     for more in ({}, {"note": "Flu."}):
         line = await unchanged(mcp, "set_availability", **ill, **more)
         assert line == f"Nothing changed: «Ana» is ill {DAYS[0]} to {DAYS[3]} «Flu.» already."

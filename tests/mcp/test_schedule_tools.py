@@ -136,7 +136,9 @@ async def test_small_steps_are_exact_and_days_with_workouts_are_named(mcp: McpHt
 
     copy = {**about, "startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[7], "onConflict": "skip"}
     copied = tool_change(await mcp.call("copy_schedule", **copy))
-    assert copied["summary"].endswith(f"; these days had workouts, left as they are: {DAYS[7]} «Swim».")
+    assert copied["summary"].endswith(
+        f"; these days had workouts, left as they are: {DAYS[7]} «Swim». Nothing was changed."
+    )
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     path = f"/coach/programs/{program['_id']}/wblocks"
     (await coach.post(path, {"name": "Run", "day": 1})).ok(201)

@@ -43,7 +43,7 @@ def arguments(tool: Tool, world: World) -> dict[str, Any]:
         "value": 7,
         "targetDate": TODAY,
         "exercise": world["exerciseId"],
-        "withExercise": world["exerciseId"],
+        "withExercise": "Push-Up",
         "changes": [{"action": "add", "text": "task: Walk"}],
         "text": "Hello",
         "customers": [{"name": "Bo"}],

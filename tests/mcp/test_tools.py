@@ -12,7 +12,16 @@ from coaching_service import features
 from coaching_service.core.mcp.tools import tools_of
 from tests.mcp.test_tool_catalogue import listed_names
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, official_client, tool_change, tool_error, tool_result
+from tests.support.mcp_client import (
+    TODAY,
+    McpHttpClient,
+    approve,
+    official_client,
+    tool_change,
+    tool_error,
+    tool_proposal,
+    tool_result,
+)
 
 
 async def test_tools_list_is_deterministic_and_cacheable(mcp: McpHttpClient) -> None:
@@ -156,7 +165,8 @@ async def test_items_are_added_and_moved(mcp: McpHttpClient, coach: CoachClient)
     monday, tuesday = await coach.schedule(client), await coach.schedule(client, date=TUESDAY)
     known = {"customerId": client["_id"], "workoutId": monday["_id"]}
     add = [{"action": "add", "text": "task: Walk\nreminder 08:30: Drink"}]
-    added = tool_change(await mcp.call("update_workout_items", **known, changes=add))["itemIds"]
+    proposed = tool_proposal(await mcp.call("update_workout_items", **known, changes=add), "CONTACT")
+    added = (await approve(coach, proposed))["itemIds"]
     calendar = await coach.calendar(client, MONDAY, TUESDAY)
     assert [[item["type"] for item in block["items"]] for block in calendar] == [["TASK", "REMINDER"], []]
 

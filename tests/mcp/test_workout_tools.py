@@ -233,7 +233,7 @@ async def test_items_are_added_changed_moved_and_removed(
     assert [each["name"] for each in (await read(mcp, client))["docs"]] == ["«First»", "«Legs»"]
     line = tool_change(await mcp.call("update_workout", **known, date=NEXT_DAY))["summary"]
     assert line == f"Changed the workout «Legs» of «Ana», {DAY} → {NEXT_DAY}."
-    tool_error(await mcp.call("update_workout", **known), "must have name, date or order")
+    tool_error(await mcp.call("update_workout", **known), "must have name, date, order or isRest")
     tool_change(await mcp.call("remove_workout", **moved))
     assert [each["name"] for each in (await read(mcp, client))["docs"]] == ["«Legs»"]
 
@@ -412,8 +412,12 @@ async def test_labels_without_a_partner_and_rest_days_with_work_are_reported(
 
     (await coach.put("/coach/customers/archive", {"id": client["_id"]})).ok()
     off = [{"date": NEXT_DAY, "name": "Off", "isRest": True}]
-    line = tool_change(await mcp.call("create_workout", **known, days=off))["summary"]
-    assert line == f"Created 1 workout of «Ana»: «Off» on {NEXT_DAY}. This client is archived."
+    refused = await mcp.call("create_workout", **known, days=off)
+    tool_error(refused, "restore the client before you plan workouts", "nothing was changed")
+    known["workoutId"] = created["workoutId"]
+    line = tool_change(await mcp.call("update_workout", **known, name="Last legs"))["summary"]
+    assert line == f"Changed the workout «Legs» → «Last legs» of «Ana», {DAY}. This client is archived."
+    assert len((await read(mcp, client))["docs"]) == 1
 
 
 async def test_texts_say_what_the_client_moved_and_added(

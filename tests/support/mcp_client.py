@@ -173,3 +173,9 @@ async def approve(coach: CoachClient, proposal: dict[str, Any]) -> dict[str, Any
     assert approved["status"] == "executed", approved
     result: dict[str, Any] = approved["result"]
     return result
+
+
+async def changed_or_approved(coach: CoachClient, result: dict[str, Any]) -> dict[str, Any]:
+    """The data of a call that changed something, after the coach's approval if it had to wait for it."""
+    waits = not result["structuredContent"].get("executed", True)
+    return await approve(coach, result["structuredContent"]) if waits else tool_change(result)
