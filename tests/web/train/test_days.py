@@ -55,7 +55,7 @@ async def test_today_leads_in_one_tap_to_the_workout_and_to_what_is_due(
         page = await (await client_page(coach, ana)).get("/train")
 
     page.ok().says("Wed 5 Mar 2031", "Legs 1 exercise · 3 sets · 1 task · 1 measurement Squat", "Start")
-    page.says("Check-in Since Mon 2 Mar Overdue", "Body weight, Waist", "Drink water", "1 new message")
+    page.says("Check-in Since Mon 3 Mar Overdue", "Body weight, Waist", "Drink water", "1 new message")
     assert {workout(block), form_page_of(late), form_page_of(weekly), "/train/messages"} <= set(page.links)
     assert "Weekly review" not in page.text, "a form is something to do, not a workout"
     assert f"{workout(block)}#item-{block['items'][1]['_id']}" in page.links
@@ -89,7 +89,7 @@ async def test_rest_day_shows_the_next_workout(coach: CoachClient, client_page: 
     hidden = await block_with(coach, ana, task(), date=day(1), name="Hidden")
     following = await block_with(coach, ana, task(), date=day(2), name="Upper body")
     await hide(coach, ana, day(1))
-    page = (await (await client_page(coach, ana)).get("/train")).ok().says("Rest day", "Upper body Fri 6 Mar")
+    page = (await (await client_page(coach, ana)).get("/train")).ok().says("Rest day", "Upper body Fri 7 Mar")
     assert workout(following) in page.links
     assert workout(hidden) not in page.links
 
@@ -136,7 +136,7 @@ async def test_week_and_month_show_what_became_of_each_day(coach: CoachClient, c
     previous = (await page.get("/train/calendar?week=2031-02-28")).ok().says("24 Feb – 2 Mar 2031", "Missed one Missed")
     assert {"/train/calendar?week=2031-02-17", "/train/calendar?week=2031-03-03"} <= set(previous.links)
 
-    month = (await page.get("/train/calendar?month=2031-03")).ok().says("March 2037")
+    month = (await page.get("/train/calendar?month=2031-03")).ok().says("March 2031")
     assert spoken_days(month)[:4] == [
         "Sat 1 Mar 2031: nothing planned",
         "Sun 2 Mar 2031: nothing planned",
@@ -173,21 +173,21 @@ async def test_history_has_the_done_workouts_by_month(coach: CoachClient, client
     ana, squat = await coach.create_customer(), await coach.create_exercise("Squat")
     page = await client_page(coach, ana)
     (await page.get("/train/history")).ok().says("No workouts yet")
-    for name, on in (("Winter", "2036-12-30"), ("First", "2031-02-03"), ("Second", "2031-02-17"), ("Never", day(0))):
+    for name, on in (("Winter", "2030-12-31"), ("First", "2031-02-04"), ("Second", "2031-02-18"), ("Never", day(0))):
         block = await block_with(coach, ana, exercise_of(squat), date=on, name=name)
         if name != "Never":
             (await log(coach, block, block["items"][0], customerSets=[{"reps": 8, "load": 60}] * 3)).ok()
     done = {"durationMinutes": 51.6, "sessionRpe": 7.5, "feeling": 4}
     (await coach.put(client_path(ana, "wblocks", block["_id"], "log"), done)).ok()
-    second = (await coach.get(client_path(ana, "wblock"), startDate="2031-02-17", endDate="2031-02-17")).ok()[0]
+    second = (await coach.get(client_path(ana, "wblock"), startDate="2031-02-18", endDate="2031-02-18")).ok()[0]
     (await coach.put(client_path(ana, "wblocks", second["_id"], "log"), done)).ok()
 
     latest = (await page.get("/train/history")).ok()
-    second_row = "Tue 17 Feb Second 3 sets · 52 min · Effort 7.5 of 10 · Felt good"
-    latest.says(f"February 2037 2 entries {second_row} Tue 3 Feb First 3 sets")
+    second_row = "Tue 18 Feb Second 3 sets · 52 min · Effort 7.5 of 10 · Felt good"
+    latest.says(f"February 2031 2 entries {second_row} Tue 4 Feb First 3 sets")
     assert "Never" not in latest.text
-    assert [link for link in latest.links if "month=" in link] == ["/train/history?month=2036-12"]
-    winter = (await page.get("/train/history?month=2036-12")).ok().says("Tue 30 Dec 2036 Winter")
+    assert [link for link in latest.links if "month=" in link] == ["/train/history?month=2030-12"]
+    winter = (await page.get("/train/history?month=2030-12")).ok().says("Tue 31 Dec 2030 Winter")
     assert [link for link in winter.links if "month=" in link] == ["/train/history?month=2031-02"]
     (await page.get("/train/history?month=2031-01")).ok().says("No workout in this month.")
 
@@ -298,4 +298,4 @@ async def test_nutrition_plans_are_opened_the_latest_first(coach: CoachClient, c
 
 def test_near_days_have_names() -> None:
     labels = [label_day(day(offset), TODAY) for offset in (-1, 0, 1, 2, -64)]
-    assert labels == ["Yesterday", "Today", "Tomorrow", "Fri 6 Mar", "Tue 30 Dec 2036"]
+    assert labels == ["Yesterday", "Today", "Tomorrow", "Fri 7 Mar", "Tue 31 Dec 2030"]
