@@ -41,6 +41,7 @@ GAUGES: dict[str, Rule] = {
     "verify_age_seconds": "own",
     "webhook_deliveries_pending": "own",
     "webhook_oldest_pending_seconds": "own",
+    "work_failing": "own",
     "workers_running": "largest",
 }
 _COMBINE: dict[Rule, Callable[[float, float], float]] = {
