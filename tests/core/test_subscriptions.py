@@ -61,6 +61,7 @@ def test_every_declared_event_has_a_subscriber() -> None:
         == declared
         == {
             "AvailabilityChanged",
+            "BodyWeightsChanged",
             "CoachNotificationsChanged",
             "CoachRemoved",
             "CompanyDeleted",

@@ -34,7 +34,7 @@ async def test_a_second_pass_erases_what_a_late_request_wrote(coach: CoachClient
 # Collections whose documents belong to clients, written by hand: a collection that forgets its client is not erased.
 OF_CLIENTS = {
     *("attentionDismissals", "audit", "calendarLinks", "changeParts", "changes", "checkIns", "companyJobs"),
-    *("availability", "conversations"),
+    *("availability", "bodyWeights", "conversations"),
     *("customers", "failedMails", "formResponses", "hiddenDays", "identities", "identityClaims", "jobs"),
     *(
         "messages",

@@ -94,7 +94,7 @@ async def test_encrypted_backup_is_restored_from_a_bucket(
     stored = StoredBackups(store).read(name)
     require_signature(stored, source.vault)
     await restore(target, store, stored, identity)
-    of_processes = ("leases", "indexState")
+    of_processes = ("failures", "indexState", "leases")
     expected = {each: value for each, value in (await content(source)).items() if each not in of_processes}
     assert await content(target) == expected
 

@@ -310,6 +310,7 @@ class TestKeys:
             "expiresAt": "2030-01-01T00:00:00.000Z",
             "outreach": False,
             "confirmInChat": False,
+            "mcpOnly": False,
         }
 
     async def test_restricted_key_of_the_owner_has_no_owner_access(self, coach: CoachClient) -> None:

@@ -202,9 +202,10 @@ async def test_rates_are_renewed_once_a_local_day(coach: CoachClient) -> None:
     ana = await coach.create_customer("Ana", timezone="Pacific/Kiritimati")
     bo = await coach.create_customer("Bo", timezone="Pacific/Pago_Pago")
     archived = await coach.create_customer("Cy")
-    (await coach.put("/coach/customers/archive", {"id": archived["_id"]})).ok()
     for client in (ana, bo, archived):
         await schedule(coach, client, coach.ctx.caller.today(client["timezone"]) - timedelta(days=1), "-")
+    (await coach.put("/coach/customers/archive", {"id": archived["_id"]})).ok()
+    for client in (ana, bo, archived):
         await set_stored(coach, client, figuresUntil=LONG_AGO)
 
     await renew_figures(coach.ctx)

@@ -168,10 +168,13 @@ def test_damaged_data_are_unchanged_and_the_log_is_named(tmp_path: Path, real_mo
     (data / "WiredTiger").write_text("not a database")
     (data / "WiredTiger.turtle").write_text("not a database")
     log = re.escape(str(tmp_path / "data" / "mongod.log"))
-    for _ in range(5):
-        with pytest.raises(DatabaseUnavailable, match=rf"mongod ended while starting; its log is {log}\."):
-            running_mongod(tmp_path / "data", real_mongod).__enter__()
-    assert len(list((tmp_path / "data").glob("mongod.log*"))) == 4, "the logs of earlier starts do not pile up"
+    for day in range(1, 6):
+        (tmp_path / "data" / f"mongod.log.2026-01-0{day}T12-00-00").write_text("")
+    with pytest.raises(DatabaseUnavailable, match=rf"mongod ended while starting; its log is {log}\."):
+        running_mongod(tmp_path / "data", real_mongod).__enter__()
+    logs = sorted(each.name for each in (tmp_path / "data").glob("mongod.log*"))
+    latest = ["mongod.log.2026-01-04T12-00-00", "mongod.log.2026-01-05T12-00-00"]
+    assert logs == ["mongod.log", *latest], "the logs of earlier starts do not pile up"
     assert (data / "WiredTiger").read_text() == "not a database"
 
 

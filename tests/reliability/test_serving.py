@@ -264,7 +264,7 @@ def test_metrics_port_in_use_is_refused(tmp_path: Path, taken_port: str, setting
         SECRET_KEYS=",".join(settings.secret_keys),
     )
     reason = f"Cannot listen on 127.0.0.1:{taken_port} (Address already in use)"
-    assert sentence == f"{reason}: choose another with METRICS_PORT"
+    assert sentence == f"{reason}: choose another with METRICS_PORT or METRICS_ADDRESS"
 
 
 # --- the end, and the next start -----------------------------------------------------------------------------------

@@ -262,7 +262,7 @@ async def test_assignment_keeps_the_name_of_a_deleted_exercise(coach: CoachClien
     assert (await coach.calendar(ana))[0]["items"][0]["exercise"]["name"] == "Garage Squat"
 
 
-@pytest.mark.parametrize("count", [30])
+@pytest.mark.parametrize("count", [20])
 async def test_blocks_of_one_day_keep_their_order(coach: CoachClient, count: int) -> None:
     ana, program = await coach.create_customer(), await create(coach)
     plans: list[BlockPlan] = [{"name": str(n), "day": 1, "isRest": False, "items": []} for n in range(count)]

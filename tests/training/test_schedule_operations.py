@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +14,6 @@ from tests.support.schedules import (
     EVER,
     HEAVIER,
     NEXT_MONDAY,
-    NEXT_SUNDAY,
     THURSDAY,
     WEDNESDAY,
     WEEK,
@@ -373,14 +373,16 @@ async def test_a_deleted_exercise_can_be_replaced_but_not_put_in(coach: CoachCli
 
 async def test_more_than_500_blocks_are_refused(coach: CoachClient) -> None:
     ana = await coach.create_customer()
-    for _ in range(5):
-        await batch(coach, ana, *[{"name": "A", "date": MONDAY}] * 100)
-    (await post(coach, ana, "copy", **WEEK, targetDate=NEXT_MONDAY, repeat=2)).refused(400, "repeat")
-    await coach.schedule(ana)
-    (await post(coach, ana, "copy", **WEEK, targetDate=NEXT_MONDAY)).refused(400, "endDate has more than 500")
-    (await post(coach, ana, "clear", **WEEK)).refused(400, "endDate has more than 500")
-    (await post(coach, ana, "adjust", **WEEK, progression=HEAVIER)).refused(400, "endDate has more than 500")
-    body = {"startDate": NEXT_MONDAY, "endDate": NEXT_SUNDAY, "targetDate": MONDAY}
+    days = [str(date.fromisoformat(MONDAY) + timedelta(days=number)) for number in range(56)]
+    weeks, later = {"startDate": MONDAY, "endDate": days[27]}, days[28]
+    for day in range(0, 25, 5):
+        await batch(coach, ana, *({"name": "A", "date": each} for each in days[day : day + 5] * 20))
+    (await post(coach, ana, "copy", **weeks, targetDate=later, repeat=2)).refused(400, "repeat")
+    await coach.schedule(ana, days[25])
+    (await post(coach, ana, "copy", **weeks, targetDate=later)).refused(400, "endDate has more than 500")
+    (await post(coach, ana, "clear", **weeks)).refused(400, "endDate has more than 500")
+    (await post(coach, ana, "adjust", **weeks, progression=HEAVIER)).refused(400, "endDate has more than 500")
+    body = {"startDate": later, "endDate": days[55], "targetDate": MONDAY}
     (await post(coach, ana, "copy", **body)).refused(400, "targetDate has more than 500")
     assert len(await coach.calendar(ana, *EVER)) == 501
 
