@@ -290,7 +290,7 @@ async def test_an_unusual_load_is_asked_about(page: Page, coach: CoachClient, co
     await expect(confirmation).to_be_hidden()
     await card.get_by_label("Set 2: Load").fill("600")
     await expect(status).to_have_text("Not saved: please check the marked loads.")
-    await expect(card.get_by_text(re.compile("This is unusual: .* 600 kg"))).to_be_visible()
+    await expect(card.get_by_text(re.compile("This is unusual: .*600 kg"))).to_be_visible()
     assert await serious(page) == []
     await picture(page, "editor", "unusual-load")
     await confirmation.check()

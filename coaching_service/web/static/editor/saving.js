@@ -157,6 +157,7 @@ editor.saving = (() => {
     const confirmation = form.querySelector("[data-confirm]"); // asks about unusual loads
     if (confirmation) {
       confirmation.hidden = !confirmed;
+      confirmation.querySelector("[data-reason]").textContent = confirmed ?? "";
       if (!confirmed) confirmation.querySelector("input").checked = false;
     }
     const summary = form.previousElementSibling;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -163,8 +163,10 @@ async def test_from_the_mail_to_the_last_set_with_the_network_cut_in_the_middle(
     assert observed.unexpected() == []
 
 
-async def open_profile(chromium: Browser, server: TestServer, profile: Path, ana: Trainee) -> BrowserContext:
-    """Start a browser of its own on a profile, in which the client is signed in."""
+async def open_profile(
+    chromium: Browser, server: TestServer, profile: Path, ana: Trainee, cookies: Sequence[Any] = ()
+) -> BrowserContext:
+    """Start a browser of its own on a profile, in which the client signs in, or is signed in by `cookies`."""
     context = await chromium.browser_type.launch_persistent_context(
         profile,
         executable_path=find_chromium(),
@@ -172,7 +174,10 @@ async def open_profile(chromium: Browser, server: TestServer, profile: Path, ana
         base_url=str(server.make_url("/")),
         **PHONE,
     )
-    await ana.sign_in(context, server)
+    if cookies:
+        await context.add_cookies(list(cookies))
+    else:
+        await ana.sign_in(context, server)
     return context
 
 
@@ -209,10 +214,11 @@ async def test_nothing_typed_is_lost_when_the_page_is_reloaded_or_the_browser_ki
     await expect(page.get_by_role("timer")).to_be_visible()
     await ana.row(page, 1, 1).get_by_label("Reps").fill("9")
     await page.wait_for_timeout(300)
+    cookies = await context.cookies()
     async with context.expect_event("close"):
         kill_browser_of(profile)
 
-    context = await open_profile(chromium, public_server, profile, ana)
+    context = await open_profile(chromium, public_server, profile, ana, cookies)
     page = context.pages[0]
     await page.goto(ana.path)
     await expect(ana.row(page, 1, 1).get_by_label("Reps")).to_have_value("9")
