@@ -16,13 +16,14 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, ConsoleMessage, Frame, Page, expect
 
 from tests.clients.programs import HERE, run
-from tests.mcp.conftest import mcp
+from tests.mcp.conftest import mcp, usual_first_load
 from tests.support.client import CoachClient
+from tests.support.assistants import authorize_assistant
 from tests.support.mcp_client import McpHttpClient, tool_change
 from tests.support.service_process import until
 from tests.web.browser.conftest import chromium, picture
 
-__all__ = ["chromium", "mcp"]
+__all__ = ["chromium", "mcp", "usual_first_load"]
 TYPESCRIPT = HERE / "typescript"
 # The policy of a host that obeys the specification; others set none.
 STRICT = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'"
@@ -82,7 +83,9 @@ def show(page: Page, host: BaseTestServer, host_script: str, public_server: Test
         await page.goto(str(host.make_url("/")))
         await page.evaluate(host_script)
         endpoint = str(public_server.make_url("/mcp"))
-        settings = {"endpoint": endpoint, "key": coach.key, "mode": mode, "theme": theme, "policy": policy}
+        # A key gets no nonce, so its views have no buttons: an assistant does.
+        token = (await authorize_assistant(coach.ctx)).tokens.access
+        settings = {"endpoint": endpoint, "token": token, "mode": mode, "theme": theme, "policy": policy}
         await page.evaluate("given => show(...given)", [settings, tool, arguments])
         frame = page.frames[-1]
         await expect(frame.get_by_role("main")).not_to_contain_text("Loading")

@@ -12,7 +12,7 @@ import {
 
 interface Settings {
   endpoint: string;
-  key: string;
+  token: string;
   mode: "auto" | "legacy";
   theme: "light" | "dark";
   policy: string; // for the view; empty: the host ignores what a view declares
@@ -30,7 +30,7 @@ const information = { name: "a host", version: "1" };
 async function connect(settings: Settings): Promise<Client> {
   const capabilities = { extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [RESOURCE_MIME_TYPE] } } };
   const client = new Client(information, { capabilities, versionNegotiation: { mode: settings.mode } });
-  const requestInit = { headers: { "X-API-Key": settings.key } };
+  const requestInit = { headers: { Authorization: `Bearer ${settings.token}` } };
   await client.connect(new StreamableHTTPClientTransport(new URL(settings.endpoint), { requestInit }));
   return client;
 }
