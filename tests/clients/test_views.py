@@ -17,8 +17,8 @@ from playwright.async_api import Browser, ConsoleMessage, Frame, Page, expect
 
 from tests.clients.programs import HERE, run
 from tests.mcp.conftest import mcp, usual_first_load
-from tests.support.client import CoachClient
 from tests.support.assistants import authorize_assistant
+from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
 from tests.support.service_process import until
 from tests.web.browser.conftest import chromium, picture
