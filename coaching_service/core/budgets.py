@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 import types
-from collections.abc import Awaitable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -54,36 +54,50 @@ def metered(work: Awaitable[T]) -> Awaitable[T]:
     When it is spent, the coroutine gets an Unavailable from what it awaits.
     """
     budget = _current.get()
-    return work if budget is None or not asyncio.iscoroutine(work) else _run(work, budget)
+    return work if budget is None or not isinstance(work, types.CoroutineType) else _Metered(work, budget)
 
 
-@types.coroutine
-def _run(coroutine: Coroutine[Any, Any, T], budget: Budget) -> Generator[Any, Any, T]:
-    sent: Any = None
-    error: BaseException | None = None
-    while True:
-        began = time.thread_time()
-        try:
-            awaited = coroutine.send(sent) if error is None else coroutine.throw(error)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]  # of the coroutine
-        finally:
-            budget.spend(time.thread_time() - began)
-        sent = error = None
-        try:
-            budget.require()
-        except Unavailable as overspent:
-            if asyncio.isfuture(awaited):
-                awaited.cancel()
-            error = overspent
-            continue
-        try:
-            sent = yield awaited
-        except GeneratorExit:
-            coroutine.close()
-            raise
-        except BaseException as raised:  # noqa: BLE001 - whatever it is, it is for the coroutine
-            error = raised
+class _Metered(Coroutine[Any, Any, T], Iterator[Any]):
+    """A coroutine whose steps spend from a budget; cancelled or closed before its first step, so is the inner one."""
+
+    __slots__ = ("_budget", "_coroutine")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], budget: Budget) -> None:
+        self._coroutine, self._budget = coroutine, budget
+
+    def send(self, value: Any) -> Any:
+        """Run the coroutine to what it awaits next."""
+        return self._step(self._coroutine.send, value)
+
+    def throw(self, *error: Any) -> Any:
+        """Raise an error in the coroutine, and run it to what it awaits next."""
+        return self._step(self._coroutine.throw, *error)
+
+    def close(self) -> None:
+        """End the coroutine where it is."""
+        self._coroutine.close()
+
+    def __await__(self) -> Iterator[Any]:  # type: ignore[override]  # an iterator that can be sent values and errors
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def _step(self, step: Callable[..., Any], *arguments: Any) -> Any:
+        while True:
+            began = time.thread_time()
+            try:
+                awaited = step(*arguments)
+            finally:
+                self._budget.spend(time.thread_time() - began)
+            try:
+                self._budget.require()
+            except Unavailable as overspent:
+                if asyncio.isfuture(awaited):
+                    awaited.cancel()
+                step, arguments = self._coroutine.throw, (overspent,)
+                continue
+            return awaited
 
 
 def _overspent() -> Unavailable:

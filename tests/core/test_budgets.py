@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
+import warnings
 from urllib.parse import urlsplit
 
 import pytest
@@ -138,3 +140,20 @@ async def test_readiness_ends_while_requests_get_no_turn(coach: CoachClient, mon
     assert (await endpoints.readyz(request)).status == 200
     async with slots.holding("b"), slots.holding("b"):
         assert slots.held("b") == 2, "both are free again"
+
+
+async def test_reads_that_are_cancelled_before_their_first_step_are_closed() -> None:
+    async def read() -> None:
+        """Read nothing."""
+
+    async def cancel_before_the_first_step() -> None:
+        Budget(1.0).begin()
+        task = asyncio.ensure_future(metered(read()))
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        await asyncio.create_task(cancel_before_the_first_step())
+        gc.collect()

@@ -71,8 +71,8 @@ async def test_processes_share_the_budgets_of_an_assistant(
     [
         (Moment("findAndModify", "proposals", done=True), False),
         (Moment("insert", "waitingMessages", done=True), False),
-        (Moment("commitTransaction"), False),
-        (Moment("commitTransaction", done=True), True),
+        (Moment("commitTransaction", of="waitingMessages"), False),
+        (Moment("commitTransaction", done=True, of="waitingMessages"), True),
     ],
     ids=["decided", "sent", "before the commit", "after the commit"],
 )

@@ -38,8 +38,8 @@ def moments() -> dict[str, Moment]:
         "before the record": Moment("findAndModify", "progressPhotos"),
         "after the record": Moment("findAndModify", "progressPhotos", done=True),
         "when the old bytes are deleted": Moment("delete", "fs.chunks"),
-        "before the commit": Moment("commitTransaction"),
-        "after the commit, before its response": Moment("commitTransaction", done=True),
+        "before the commit": Moment("commitTransaction", of="progressPhotos"),
+        "after the commit, before its response": Moment("commitTransaction", done=True, of="progressPhotos"),
     }
 
 

@@ -22,8 +22,8 @@ FUTURE = datetime(2100, 1, 1)  # noqa: DTZ001 - stored times are UTC without a t
     [
         (Moment("findAndModify", "customers", done=True), False),
         (Moment("findAndModify", "workoutBlocks", done=True), False),
-        (Moment("commitTransaction"), False),
-        (Moment("commitTransaction", done=True), True),
+        (Moment("commitTransaction", of="workoutBlocks"), False),
+        (Moment("commitTransaction", done=True, of="workoutBlocks"), True),
     ],
     ids=["between figures and item", "after the item", "before the commit", "after the commit"],
 )

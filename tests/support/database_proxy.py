@@ -6,7 +6,7 @@ import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import bson
@@ -18,13 +18,18 @@ Act = Callable[[], Awaitable[bool]]
 
 @dataclass
 class Moment:
-    """The `count`-th `command` on `collection`: before it is sent, or with `done` before its response is returned."""
+    """The `count`-th `command` on `collection`: before it is sent, or with `done` before its response is returned.
+
+    With `of` it counts in sessions that have used that collection: the commit that stores messages, not any other.
+    """
 
     command: str
     collection: str | None = None
     count: int = 1
     done: bool = False
     session: Any = None
+    of: str | None = None
+    _sessions: list[Any] = field(default_factory=list)
 
     def matches(self, message: bytes) -> bool:
         """Count the message if it is such a command; returns whether it is the one to wait for."""
@@ -32,6 +37,10 @@ class Moment:
             return False
         command = bson.decode(message[21 : 21 + int.from_bytes(message[21:25], "little")])
         name, about = next(iter(command.items()))
+        if self.of is not None and about == self.of:
+            self._sessions.append(command.get("lsid"))
+        if self.of is not None and command.get("lsid") not in self._sessions:
+            return False
         if name == self.command and (self.collection is None or about == self.collection):
             self.count -= 1
             self.session = command.get("lsid")
