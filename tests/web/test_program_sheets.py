@@ -32,10 +32,10 @@ async def test_a_sheet_is_shown_and_becomes_a_program(coach: CoachClient, owner_
     shown.ok().says(
         "2 workouts, 3 exercises. Nothing has been created yet.",
         "1 name in the sheet means no exercise that is here. It becomes a new exercise",
-        "line 3 load is no load (60, 60 kg, 135 lbs or 70%). It is in the instructions: heavy",
+        "1 cell could not be read.",
+        "Is no load (60, 60 kg, 135 lbs or 70%).",
         "Week 2",
-        "Day 1: Push",
-        "Bench press: 3x8-10 @60kg",
+        "Push Bench press 3x8-10 @60kg",
         "Rest",
     )
     assert (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["totalDocs"] == 0
@@ -56,11 +56,58 @@ async def test_a_sheet_is_shown_and_becomes_a_program(coach: CoachClient, owner_
     assert names == 0  # nothing was answered
 
 
+async def test_cells_that_were_not_understood_are_corrected_in_the_weeks(
+    coach: CoachClient, owner_page: Visitor
+) -> None:
+    own = await coach.create_exercise("House flow")
+    table = (
+        "Week\tDay\tExercise\tSets\tReps\tLoad (lbs)\tRest\tNotes\tMood\n"
+        "1\t2\tLeo's rope flow\t3\ta few\theavy\t1 min\tSlow\tgood\n"
+        "\t\t\t2\t6\t100\tsoon\t\t\n"
+        "one\t3\tSquat\tmany\t5\t\t\t\t\n"
+    )
+    shown = (await preview(owner_page, table=table, name="Pasted")).ok()
+    shown.says(
+        "4 cells could not be read",
+        "line 1: Mood is not a known column",
+        "line 4: week is not the number of a week: one",
+    )
+    fields = dict(shown.form(PATH).fields)
+    cells = {fields[f"cells.{at}.column"]: (fields[f"cells.{at}.text"], f"cells__{at}__text") for at in range(4)}
+    assert [text for text, _ in cells.values()] == ["a few", "heavy", "soon", "many"]
+    (rope,) = [at for at in range(2) if fields[f"names.{at}.name"] == "Leo's rope flow"]
+    chosen = {f"names__{rope}__answer": own["_id"]}
+    typed = {cells["reps"][1]: "8-10", cells["load"][1]: "20 kg", cells["rest"][1]: "later"}
+
+    shown.form(PATH).action = f"{PATH}/changes"  # the button "Show again"
+    again = (await owner_page.submit(shown, f"{PATH}/changes", **chosen, **typed)).ok()
+
+    again.says(
+        "2 cells could not be read", "3x8-10 @20kg rest 60s", "2x6 @45.36kg", "Rest: later", "line 4: week is not"
+    )
+    fields = dict(again.form(PATH).fields)
+    assert fields[f"names.{rope}.answer"] == own["_id"]
+    left = {fields[f"cells.{at}.column"]: f"cells__{at}__text" for at in range(2)}
+    (await owner_page.submit(again, PATH, **{left["rest"]: "2 min", left["sets"]: "4"})).ok()
+    (program,) = (await coach.get("/coach/programs", archived="false", pageSize=5, pageNum=1)).ok()["docs"]
+    blocks = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=7)).ok()
+    (flow,), (squat,) = [each["items"] for each in blocks]
+    assert (flow["exerciseId"], flow["exerciseInstructions"]) == (own["_id"], "Slow")
+    assert [(each["minPlannedReps"], each["load"], each["rest"]) for each in flow["exerciseSets"]] == [
+        (8, 20, 60),
+        (8, 20, 60),
+        (8, 20, 60),
+        (6, 45.36, 120),
+        (6, 45.36, 120),
+    ]
+    assert [each["minPlannedReps"] for each in squat["exerciseSets"]] == [5] * 4
+
+
 async def test_a_pasted_table_with_other_choices(coach: CoachClient, owner_page: Visitor) -> None:
     own = await coach.create_exercise("House press")
     table = SHEET.replace(",", "\t")
     shown = await preview(owner_page, table=table, name="Pasted", loadUnit="lb")
-    shown.ok().says("Bench press: 3x8-10 @60lb")
+    shown.ok().says("Bench press 3x8-10 @60lb")
     fields = dict(shown.form(PATH).fields)
     chosen = {fields[f"names.{row}.name"]: f"names__{row}__answer" for row in range(2)}
     choices = {chosen["Bench press"]: own["_id"], chosen["Leo's rope flow"]: "skip"}

@@ -13,14 +13,6 @@ from typing import IO, Literal, cast
 
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files._headings import Unit, read_heading
-from coaching_service.integrations.history_files._plan_cells import (
-    PLAN_FIELDS,
-    PlanField,
-    has_number,
-    is_empty,
-    is_sets_text,
-    read_sets,
-)
 from coaching_service.integrations.history_files._plan_days import (
     DAYS_OF_WEEK,
     LAST_DAY,
@@ -36,6 +28,15 @@ from coaching_service.integrations.history_files._plan_days import (
 from coaching_service.integrations.history_files._vocabulary import VOCABULARY, by_words
 from coaching_service.integrations.history_files.columns import repeated_column, unknown_column, unknown_sheet
 from coaching_service.integrations.history_files.models import Problem
+from coaching_service.integrations.history_files.plan_cells import (
+    PLAN_FIELDS,
+    PlanField,
+    cell_text,
+    has_number,
+    is_empty,
+    is_sets_text,
+    read_sets,
+)
 from coaching_service.integrations.history_files.tables import (
     UNSOLVED,
     Cell,
@@ -85,8 +86,19 @@ _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
 _WHERE: tuple[Column, ...] = ("week", "day", "dayNumber", "dayName")
 _NEEDED: tuple[Column, ...] = (*_WHERE, "exercise")  # for a row to be where it belongs
 _NOTHING = {"-", "–", "—"}
+_HEADINGS: Mapping[PlanField, str] = {"percent": "%", "rpe": "RPE", "rir": "RIR"}
 _MAX_ROWS = 50_000
 _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
+
+
+@dataclass
+class PlannedRow:
+    """A row of an exercise: `cells` are the texts of its cells if some, `left_out` with why, could not be read."""
+
+    row: Row
+    sets: list[PlannedSet]
+    cells: Mapping[PlanField, str]
+    left_out: Mapping[PlanField, str]
 
 
 @dataclass
@@ -101,6 +113,7 @@ class PlannedExercise:
     superset: str
     sets: list[PlannedSet] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    rows: list[PlannedRow] = field(default_factory=list)
     last_set: int = 0
 
 
@@ -127,10 +140,16 @@ class ProgramSheet:
     problems: list[Problem]
 
 
-def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
-    """Return the program in a CSV or XLSX file, with loads in `load_unit`. Raises UnreadableTable."""
+Corrections = Mapping[int, Mapping[PlanField, str]]
+
+
+def read_program(file: IO[bytes], load_unit: str, corrections: Corrections | None = None) -> ProgramSheet:
+    """Return the program in a CSV or XLSX file, with loads in `load_unit`. Raises UnreadableTable.
+
+    `corrections` are cells with another text, by line.
+    """
     file.seek(0)
-    reader = _Reader(load_unit)
+    reader = _Reader(load_unit, corrections or {})
     headings: list[str] = []
     for table in read_tables(file, _count_headings):
         headings = headings or [heading for heading in table.headings if heading]
@@ -148,20 +167,41 @@ def read_program(file: IO[bytes], load_unit: str) -> ProgramSheet:
 
 
 def write_table(sheet: ProgramSheet, load_unit: str) -> str:
-    """Return a table with tabs that `read_program` reads as the same days, with loads in `load_unit`."""
+    """Return a table with tabs that `read_program` reads as the same days, with loads in `load_unit`.
+
+    A row with cells that could not be read has its own cells, so that they can be corrected.
+    """
     out = io.StringIO()
     writer = csv.writer(out, delimiter="\t", lineterminator="\n")
-    writer.writerow(("Week", "Day", "Exercise", "Sets", "Superset", "Notes"))
+    rows = [row for day in sheet.days for each in day.exercises for row in each.rows]
+    used = [name for name in PLAN_FIELDS[1:] if any(row.cells.get(name) for row in rows)]
+    headings = [_HEADINGS.get(name, name.capitalize()) for name in used]
+    writer.writerow(("Week", "Day", "Exercise", "Sets", *headings, "Superset", "Notes"))
     for day in sheet.days:
         week, number = divmod(day.day - 1, DAYS_OF_WEEK)
         label = f"Day {number + 1}"
         when = (week + 1, label if day.name == label else f"{label}: {' '.join(day.name.split())}")
         if not day.exercises:
-            writer.writerow((*when, "REST", "", "", ""))
+            writer.writerow((*when, "REST", "", *("" for _ in used), "", ""))
         for each in day.exercises:
-            sets = write_planned(each.sets, load_unit)
-            writer.writerow((*when, each.name, sets, day.superset_of(each) or "", "\n".join(each.notes)))
+            reported = {f"{name.capitalize()}: {row.cells[name]}" for row in each.rows for name in row.left_out}
+            notes = "\n".join(note for note in each.notes if note not in reported)
+            ends: tuple[str, str] = (day.superset_of(each) or "", notes)
+            for begins, rest in _written_rows(each, load_unit):
+                cells = [rest.get(name, "") for name in ("sets", *used)]
+                writer.writerow((*(when if begins else ("", "")), each.name if begins else "", *cells, *ends))
+                ends = ("", "")
     return out.getvalue()
+
+
+def _written_rows(exercise: PlannedExercise, load_unit: str) -> list[tuple[bool, Mapping[PlanField, str]]]:
+    """Return the rows of an exercise, one unless cells could not be read; the first begins it."""
+    if not any(row.left_out for row in exercise.rows):
+        return [(True, {"sets": write_planned(exercise.sets, load_unit)})]
+    return [
+        (not at, row.cells if row.left_out else {"sets": write_planned(row.sets, load_unit)})
+        for at, row in enumerate(exercise.rows)
+    ]
 
 
 @dataclass(frozen=True)
@@ -210,11 +250,11 @@ def _count_headings(cells: Sequence[Cell]) -> int:
 class _Reader:
     """Reads the rows of all sheets; cells of week and day that are empty mean the same as above."""
 
-    def __init__(self, load_unit: str) -> None:
+    def __init__(self, load_unit: str, corrections: Corrections) -> None:
         self.days: dict[int, PlannedDay] = {}
         self.problems: list[Problem] = []
         self.tables = 0  # that have exercises
-        self._load_unit, self._count = load_unit, 0
+        self._load_unit, self._corrections, self._count = load_unit, corrections, 0
         self._numbers = DayNumbers()
         self._current: PlannedDay | None = None
         self._exercise: PlannedExercise | None = None  # of the current day, to which rows without a name belong
@@ -320,6 +360,7 @@ class _Reader:
             self._add_rest(has_day=bool(day))
             return
         plan = {column: cells[column] for column in PLAN_FIELDS if column in cells}
+        plan |= {name: (text or None, None) for name, text in self._corrections.get(row.line, {}).items()}
         if name and self._week is not None and not _is_of_week(row, columns, self._week):
             self._exercise = None
             self._unplanned[row.place] = row
@@ -492,8 +533,10 @@ class _Reader:
         exercise.sets += [{**each, "index": start + each["index"]} for each in read.sets]
         if len(exercise.sets) > _MAX_SETS:
             raise UnreadableTable(f"has more than {_MAX_SETS} sets of an exercise", row.line)
+        texts = {name: cell_text(name, *plan[name]) for name in plan} if read.left_out else {}
+        exercise.rows.append(PlannedRow(row, read.sets, texts, read.left_out))
         for name, message in read.left_out.items():
-            text = str(plan[name][0])
+            text = texts[name]
             exercise.notes.append(f"{name.capitalize()}: {text}")
             self._report(row, name, f"{message}. It is in the instructions: {text[:50]}")
 

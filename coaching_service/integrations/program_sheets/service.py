@@ -15,6 +15,7 @@ from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.integrations.history_files.programs import (
+    Corrections,
     PlannedDay,
     PlannedExercise,
     ProgramSheet,
@@ -47,9 +48,13 @@ class ReadProgram:
 
 
 async def read_sheet(
-    ctx: Context, file: IO[bytes] | None, file_name: str, options: ProgramImportOptions
+    ctx: Context,
+    file: IO[bytes] | None,
+    file_name: str,
+    options: ProgramImportOptions,
+    corrections: Corrections | None = None,
 ) -> ReadProgram:
-    """Return the program of a CSV or XLSX file.
+    """Return the program of a CSV or XLSX file, in which `corrections` are cells with another text, by line.
 
     Raises InvalidFields without a file and for one that is no program, NotFound for an answer with an unknown exercise.
     """
@@ -57,7 +62,7 @@ async def read_sheet(
         raise invalid_field("file", "is required", code="REQUIRED")
     unit = options["loadUnit"] or ctx.caller.company.load_unit
     try:
-        sheet = await asyncio.to_thread(read_program, file, unit)
+        sheet = await asyncio.to_thread(read_program, file, unit, corrections)
     except UnreadableTable as error:
         raise _unreadable(error) from None
     counts = Counter(each.name for day in sheet.days for each in day.exercises)
@@ -67,13 +72,17 @@ async def read_sheet(
 
 
 async def import_program(
-    ctx: Context, file: IO[bytes] | None, file_name: str, options: ProgramImportOptions
+    ctx: Context,
+    file: IO[bytes] | None,
+    file_name: str,
+    options: ProgramImportOptions,
+    corrections: Corrections | None = None,
 ) -> ImportedProgram:
     """Create the program of a CSV or XLSX file, and the exercises whose names mean none; answers are remembered.
 
     Raises what `read_sheet` raises.
     """
-    return await _create(ctx, await read_sheet(ctx, file, file_name, options))
+    return await _create(ctx, await read_sheet(ctx, file, file_name, options, corrections))
 
 
 @transactional

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
+from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
 from coaching_service.core.auth.access import coach
@@ -14,7 +16,13 @@ from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.media import CSV, XLSX
 from coaching_service.core.validation import Text
-from coaching_service.integrations.history_files.programs import PlannedDay, write_table
+from coaching_service.integrations.history_files.plan_cells import PlanField
+from coaching_service.integrations.history_files.programs import (
+    Corrections,
+    PlannedDay,
+    read_program,
+    write_table,
+)
 from coaching_service.integrations.program_sheets import service
 from coaching_service.integrations.program_sheets.models import ProgramImportOptions
 from coaching_service.integrations.program_sheets.service import ReadProgram
@@ -36,11 +44,21 @@ class _Sheet(TypedDict):
     loadUnit: LoadUnit | None
 
 
+class _Cell(TypedDict):
+    """A cell of the table that could not be read, with another text."""
+
+    line: int
+    column: PlanField
+    text: Annotated[str, Text(max_length=500, allow_blank=True), Default("")]
+
+
 class _ProgramForm(TypedDict):
     name: str
     table: Annotated[str, Text(max_length=_MAX_TABLE)]
     loadUnit: LoadUnit
     names: NameRows
+    cells: Annotated[list[_Cell], Default(list)]
+    unread: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
 
 
 @pages.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
@@ -69,55 +87,92 @@ async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -
     if file is None and not form["table"].strip():
         raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")
     options: ProgramImportOptions = {"name": form["name"] or None, "names": {}, "loadUnit": form["loadUnit"]}
-    content, name = _content_of(form["table"]) if file is None else (file.content, file.name)
+    content, name = (_content_of(form["table"]), "") if file is None else (file.content, file.name)
     read = await service.read_sheet(ctx, content, name, options)
-    if len(table := write_table(read.sheet, read.unit)) > _MAX_TABLE:
-        raise invalid_field("file", "is too long for this page: divide it into several programs", code="TOO_LONG")
-    return Render({"preview": _present(read, table)}, "The preview is no longer here. Choose the file again.")
+    rows = [row for day in read.sheet.days for each in day.exercises for row in each.rows]
+    cells = {(row.row.place, name) for row in rows for name in row.left_out}
+    others = [each for each in read.sheet.problems if (each["entry"], each["field"]) not in cells]
+    unread = "\n".join(f"{each['entry']}: {each['field']} {each['message']}" for each in others)
+    return await _show(read, unread[:_MAX_TABLE])
+
+
+@pages.post("/changes", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True, idempotent=True)
+async def change_sheet(ctx: Context, form: _ProgramForm) -> Render:
+    """Show the program of a preview with other texts in cells that could not be read."""
+    options, corrections = await _changes_of(ctx, form)
+    return await _show(
+        await service.read_sheet(ctx, _content_of(form["table"]), "", options, corrections), form["unread"]
+    )
 
 
 @pages.post("", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True)
 async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
     """Create the program of a preview."""
-    options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
-    proposed = (await service.read_sheet(ctx, *_content_of(form["table"]), options)).names.names
-    options["names"] = changed_answers(proposed, form["names"])
-    program = await service.import_program(ctx, *_content_of(form["table"]), options)
+    options, corrections = await _changes_of(ctx, form)
+    program = await service.import_program(ctx, _content_of(form["table"]), "", options, corrections)
     days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
     return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created with {days}.")
 
 
-def _content_of(table: str) -> tuple[io.BytesIO, str]:
-    return io.BytesIO(table.encode()), ""
+def _content_of(table: str) -> io.BytesIO:
+    return io.BytesIO(table.encode())
 
 
-def _present(read: ReadProgram, table: str) -> dict[str, Any]:
-    sheet = read.sheet
+async def _changes_of(ctx: Context, form: _ProgramForm) -> tuple[ProgramImportOptions, Corrections]:
+    """Return the answers about names and the other texts of cells, as a form has them."""
+    corrections: dict[int, dict[PlanField, str]] = {}
+    for cell in form["cells"]:
+        corrections.setdefault(cell["line"], {})[cell["column"]] = cell["text"]
+    options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
+    proposed = await service.read_sheet(ctx, _content_of(form["table"]), "", options, corrections)
+    return {**options, "names": changed_answers(proposed.names.names, form["names"])}, corrections
+
+
+async def _show(read: ReadProgram, unread: str) -> Render:
+    """Return the preview of a program as a table that the next form sends; `unread`: what else could not be read."""
+    if len(table := write_table(read.sheet, read.unit)) > _MAX_TABLE:
+        raise invalid_field("file", "is too long for this page: divide it into several programs", code="TOO_LONG")
+    days = (await asyncio.to_thread(read_program, _content_of(table), read.unit)).days
+    numbers = {each["name"]: number for number, each in enumerate(read.names.names) if each["match"] is None}
     weeks: dict[int, list[dict[str, Any]]] = {}
-    for day in sheet.days:
-        weeks.setdefault((day.day - 1) // 7 + 1, []).append(_present_day(day, read.unit))
-    return {
+    for day in days:
+        empty = [{"number": number, "exercises": None} for number in range(1, 8)]
+        week = weeks.setdefault((day.day - 1) // 7 + 1, empty)
+        week[(day.day - 1) % 7] = _present_day(day, read.unit, numbers)
+    preview = {
         "name": read.name,
         "unit": read.unit,
         "table": table,
         "weeks": weeks,
         "facts": [
-            quantity(sum(bool(day.exercises) for day in sheet.days), "workout"),
-            quantity(sum(len(day.exercises) for day in sheet.days), "exercise"),
+            quantity(sum(bool(day.exercises) for day in days), "workout"),
+            quantity(sum(len(day.exercises) for day in days), "exercise"),
         ],
         "names": [show_name(each, may_create=True) for each in read.names.names],
         "new_count": sum(each["answer"] == CREATE for each in read.names.names),
-        "problems": sheet.problems,
+        "cell_count": sum(len(row.left_out) for day in days for each in day.exercises for row in each.rows),
+        "unread": unread,
     }
+    return Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
 
 
-def _present_day(day: PlannedDay, unit: str) -> dict[str, Any]:
+def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:
     return {
         "number": (day.day - 1) % 7 + 1,
         "name": day.name,
-        "isRest": day.is_rest,
-        "lines": [
-            (each.name, write_planned(each.sets, unit), day.superset_of(each), ", ".join(each.notes))
+        "exercises": [
+            {
+                "name": each.name,
+                "sets": write_planned(each.sets, unit),
+                "superset": day.superset_of(each),
+                "notes": ", ".join(each.notes),
+                "unknown": numbers.get(each.name),
+                "cells": [
+                    {"line": row.row.line, "column": name, "text": row.cells[name], "problem": problem}
+                    for row in each.rows
+                    for name, problem in row.left_out.items()
+                ],
+            }
             for each in day.exercises
         ],
     }

@@ -58,6 +58,16 @@ def is_empty(cells: PlanCells) -> bool:
     return all(cell is None for cell, _ in cells.values())
 
 
+def cell_text(name: PlanField, cell: Cell, unit: Unit | None) -> str:
+    """Return a cell as a text that means the same below a heading without a unit."""
+    if name == "reps" and isinstance(cell, datetime | date | time):
+        return _reps_of(cell)
+    if name == "rest" and isinstance(cell, time):
+        return f"{_read_rest(cell, None) or 0:.10g}s"
+    text = text_of(cell)
+    return f"{text} {unit}" if unit in ("kg", "lb", "min") and values.is_plain_number(cell) else text
+
+
 def is_sets_text(text: str) -> bool:
     """Return whether a text says how many sets there are of what, such as `3x8`."""
     return _SETS_TEXT.search(text) is not None
