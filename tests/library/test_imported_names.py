@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import pytest
 
 from coaching_service.core.errors import InvalidFields, NotFound
 from coaching_service.core.ids import ObjectId
+from coaching_service.library import imported_names
 from coaching_service.library.exercises.muscles import NAME_OF
 from coaching_service.library.exercises.named_muscles import muscles_in_name
 from coaching_service.library.imported_names.models import read_answers
@@ -55,6 +59,40 @@ async def test_names_of_other_services_mean_shared_exercises(coach: CoachClient)
     resolved = await resolve_names(coach.ctx, {name: 1 for name, _ in STOCK})
     meant = {each["name"]: each["match"] and each["match"]["name"] for each in resolved.names}
     assert meant == dict(STOCK)
+
+
+async def test_stock_names_in_five_languages_mean_shared_exercises_or_are_asked(coach: CoachClient) -> None:
+    rows = (Path(imported_names.__file__).with_name("stock_names.txt")).read_text("utf-8").splitlines()
+    columns = [[cell.split(";") for cell in row.split("|")] for row in rows if not row.startswith("#")]
+    columns = [row for row in columns if len(row) == 6]
+    for language in range(1, 6):
+        assert sum(bool(row[language][0].strip()) for row in columns) >= 25
+    wanted = {name.strip(): row[0][0].strip() for row in columns for cell in row[1:] for name in cell if name.strip()}
+    meant = await meanings(coach, wanted)
+    assert meant == wanted
+    others = await meanings(coach, ["DEVELOPPE COUCHE - Barre", "Supino Reto [Barra]"])
+    assert [*others.values()] == ["Barbell Bench Press"] * 2
+    own = await coach.create_exercise("Kreuzheben")
+    assert (await resolve_names(coach.ctx, {"kreuzheben": 1})).decide("kreuzheben") == ObjectId(own["_id"])
+
+
+async def test_names_of_applications_mean_the_right_movement(coach: CoachClient) -> None:
+    rows = Path(__file__).with_name("names_of_applications.txt").read_text("utf-8").splitlines()
+    right = {
+        name.strip(): [each.strip() for each in answers.split(";")]
+        for name, answers in (row.split("|") for row in rows if not row.startswith("#"))
+    }
+    meant = await meanings(coach, right)
+    wrong = {name: meant[name] for name in right if meant[name] not in (*right[name], "ask")}
+    matched = sum(each != "ask" for each in meant.values())
+    assert wrong == {}
+    assert matched >= 0.92 * len(right) >= 92, [name for name in right if meant[name] == "ask"]
+
+
+async def meanings(coach: CoachClient, names: Iterable[str]) -> dict[str, str]:
+    """The exercise that each name means, or `ask`."""
+    resolved = (await resolve_names(coach.ctx, dict.fromkeys(names, 1))).names
+    return {each["name"]: each["match"]["name"] if each["match"] else "ask" for each in resolved}
 
 
 async def test_names_are_listed_by_their_sets_whatever_their_case(coach: CoachClient) -> None:

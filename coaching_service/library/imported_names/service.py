@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from coaching_service.core.auth.permissions import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises import service as exercises
@@ -22,6 +27,8 @@ MAX_NAMES = 2_000
 IMPORTED = "imported"
 _SCORE_OF_ANSWER = 100.0
 _NAMED = 10
+ASK = "ask"
+_STOCK_NAMES = Path(__file__).with_name("stock_names.txt")
 
 
 class ExercisesMissing(PermissionMissing):
@@ -59,7 +66,7 @@ async def resolve_names(
     answered = {**remembered, **sent}
     resolved, names = await gather_reads(
         ctx,
-        name_resolution.resolve_names(ctx, list(spellings.values())),
+        _resolve(ctx, list(spellings.values())),
         exercises.get_usable_names(ctx, _exercises_in(answered.values())),
     )
     described = [
@@ -101,6 +108,45 @@ async def create_missing(
         answered = [{"name": key, "exerciseId": ids[key]} for key in sorted(resolved.answered)]
         await imported_names.upsert_many(ctx, ("name",), answered)
     return ids
+
+
+async def _resolve(ctx: Context, names: Sequence[str]) -> list[ResolvedExerciseName]:
+    """Return what names mean: the exercise with exactly this name, else what applications call so."""
+    stock = {name: meant for name in names if (meant := stock_names().get(_stock_key(name))) is not None}
+    english = [each for each in dict.fromkeys(stock.values()) if each != ASK]
+    resolved = await name_resolution.resolve_names(ctx, [*names, *english])
+    by_name = {each["name"]: each for each in resolved[len(names) :]}
+    return [_with_stock(each, stock.get(each["name"]), by_name) for each in resolved[: len(names)]]
+
+
+def _with_stock(
+    resolved: ResolvedExerciseName, stock: str | None, by_name: Mapping[str, ResolvedExerciseName]
+) -> ResolvedExerciseName:
+    match = resolved["match"]
+    if stock is None or (match is not None and _stock_key(match["name"]) == _stock_key(resolved["name"])):
+        return resolved
+    if stock != ASK:
+        return {**by_name[stock], "name": resolved["name"]}
+    return {**resolved, "match": None, "alternatives": [*([match] if match else []), *resolved["alternatives"]][:3]}
+
+
+@cache
+def stock_names() -> Mapping[str, str]:
+    """Return the names of exercises of applications in other languages: shared exercises by key, or `ask`."""
+    rows = [row.split("|") for row in _STOCK_NAMES.read_text("utf-8").splitlines() if not row.startswith("#")]
+    return {
+        _stock_key(name): row[0].strip()
+        for row in rows
+        for names in row[1:]
+        for name in names.split(";")
+        if name.strip()
+    }
+
+
+def _stock_key(name: str) -> str:
+    """Return a name without accents and signs: applications change these in their exports."""
+    letters = unicodedata.normalize("NFKD", normalize(name))
+    return " ".join(re.sub(r"[^\w\s]|_", lambda sign: "" if unicodedata.combining(sign[0]) else " ", letters).split())
 
 
 def _count(counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, str]]:
