@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle.erasure import service as erasure
@@ -23,12 +23,15 @@ async def test_a_second_pass_erases_what_a_late_request_wrote(coach: CoachClient
 
     first_pass = await _run(step, coach, job)
     await services.db["notes"].insert_one({"companyId": company_id, "customerId": customer_id, "content": "late"})
+    failure = {"companyId": company_id, "kind": "figures", "subject": customer_id, "since": now(), "attempts": 1}
+    await services.db["failures"].insert_one(failure)
     assert isinstance(first_pass, RunAgain)
     assert first_pass.after > timedelta(0)
     second_pass = await _run(step, coach, replace(job, arguments=job.arguments | (first_pass.progress or {})))
 
     assert second_pass is None
     assert await services.db["notes"].count_documents({"companyId": company_id}) == 0
+    assert await services.db["failures"].count_documents({"companyId": company_id}) == 0, "nobody could correct it"
 
 
 # Collections whose documents belong to clients, written by hand: a collection that forgets its client is not erased.

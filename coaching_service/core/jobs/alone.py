@@ -109,6 +109,12 @@ async def _store(
     return wait
 
 
+async def forget(services: Services, company_id: ObjectId, subject: ObjectId) -> None:
+    """Forget all failures of a subject that no longer exists."""
+    own: Document = {"companyId": company_id, "kind": {"$in": get_args(FailingKind)}, "subject": subject}
+    await _failures.across_companies(services).delete_many(own, hint=_failures.index_name("kind", "subject"))
+
+
 async def read_metrics(services: Services) -> None:
     """Read how much work fails, by kind; it is not a number while the database does not respond."""
     unknown = dict.fromkeys(get_args(FailingKind), float("nan"))

@@ -10,7 +10,7 @@ from coaching_service.core.database.across_companies import erase_batch
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue
+from coaching_service.core.jobs import alone, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.people.customers.events import CustomersDeleted
 
@@ -57,6 +57,7 @@ async def erase_customer(services: Services, job: Job) -> RunAgain | None:
             where = {collection.client_field: customer_id}
             if await erase_batch(collection, services, company_id, where, BATCH, hint=index):
                 return RunAgain()
+    await alone.forget(services, company_id, customer_id)
     return _finish(job)
 
 
