@@ -222,14 +222,18 @@ async def refuses_what_this_code_migrates(release: Release, settings: Settings, 
     """The release serves its own database until this code has migrated it, and does not start again."""
     async with database_of(release, settings) as (own, _):
         old = Node(folder / "old", own, release.facts["apiKey"], code=release.unpack(folder / "code"))
+        new = Node(folder / "new", own, release.facts["apiKey"])
         try:
             await old.start()
             (await run(old, "migrate")).ok()
             assert not await old.is_ready()
             await does_not_start_again(old, f"migrated to {step.release} (step {step.number} {step.name})")
+            await new.start()
+            await new.require_whole(allowed=["indexes-undeclared"])
         finally:
-            if old.process is not None:
-                await old.end()
+            for node in (old, new):
+                if node.process is not None:
+                    await node.end()
 
 
 async def refuses_a_later_database(old: Node, db: Database[Document]) -> None:

@@ -145,6 +145,50 @@ def test_tests_pause_only_between_two_looks() -> None:
     ]
 
 
+# Kills, freezes or restarts a process of the service or its database, or restores a backup.
+_DISRUPTS = re.compile(
+    r"SIGKILL|SIGSTOP|kill_at\b|\.kill\b|kill_database|\.freeze\(|\.disconnect\b|restore_backup\("
+    r"|\"restore\"|mongods_of\(|\b(service|node|old|new|first|second)\.end\("
+)
+_DRILL = re.compile(r"require_whole|application: OwnApplication|replica_set_coach: CoachClient")
+# What they end or restore is no service.
+_WITHOUT_A_SERVICE = {
+    "clients/test_mirror.py": "the program that reads from the service",
+    "core/test_malformed_uploads.py": "the process that reads pictures, of one that goes on",
+    "integrations/test_updated_since.py": "a workout, from an archive of the client",
+    "lifecycle/test_backup.py": "documents that no service has stored; proofs/test_restore_drill.py restores a service's",
+    "lifecycle/test_backup_verification.py": "nothing: the restore is refused",
+    "lifecycle/test_stored_backups.py": "documents that no service has stored; proofs/test_bucket_drill.py restores a service's",
+    "people/webhooks/test_webhook_guide.py": "the receiver of the guide",
+    "reliability/test_administration.py": "a service that is not started again: its company is erased",
+    "reliability/interrupt_installation.py": "the script that installs",
+    "reliability/test_embedded.py": "a database without a service",
+    "reliability/test_environment_script.py": "the script that installs",
+    "reliability/test_full_disk.py": "starts that never succeed",
+    "unit/test_torture_report.py": "words of the report",
+    "web/browser/train/test_session.py": "the browser",
+}
+
+
+def test_what_kills_or_restores_a_service_requires_that_it_is_whole_afterwards() -> None:
+    """All of the drill of tests/support/drill.py, by itself or by a fixture of tests/reliability/conftest.py."""
+    tests = ROOT / "tests"
+    drilled, others = set[str](), set[str]()
+    for file in sorted(tests.rglob("*.py")):
+        path, text = file.relative_to(tests).as_posix(), file.read_text("utf-8")
+        if path.startswith("support/") or file == Path(__file__) or not _DISRUPTS.search(text):
+            continue
+        if file.name.startswith(("test_", "interrupt_")):
+            (drilled if _DRILL.search(text) else others).add(path)
+    assert others == _WITHOUT_A_SERVICE.keys()
+    assert {"reliability/test_killed_changes.py", "reliability/test_database_faults.py"} < drilled
+    assert {
+        "clients/test_rolling_upgrade.py",
+        "upgrades/test_recorded_data.py",
+        "reliability/test_serving.py",
+    } < drilled
+
+
 @pytest.mark.parametrize(
     ("path", "name", "plain"),
     [

@@ -14,11 +14,14 @@ from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import ReplicaSet, running_replica_set
 from tests.support.client import CoachClient
+from tests.support.drill import database_of, require_whole
+from tests.support.own_application import OwnApplication, running_application
 from tests.support.service_process import Service
 
 
@@ -45,6 +48,23 @@ def own_database(settings: Settings) -> Iterator[dict[str, str]]:
         client.drop_database(name)
 
 
+@pytest.fixture(scope="module")
+async def application(settings: Settings, password_hash: str) -> AsyncIterator[OwnApplication]:
+    """An application on a database of its own, for tests that kill other processes on it; after them it has to be whole."""
+    async with running_application(settings, "killed", password_hash) as running:
+        await shared.publish(running.services)
+        yield running
+        await running.require_whole()
+
+
+@pytest.fixture
+async def coach(application: OwnApplication) -> AsyncIterator[CoachClient]:
+    """A company's owner on that application."""
+    client = await application.new_coach()
+    yield client
+    await client.close()
+
+
 @pytest.fixture(scope="package")
 def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet]:
     """A replica set of three members."""
@@ -54,7 +74,7 @@ def replica_set(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReplicaSet
 
 @pytest.fixture(scope="package")
 async def replica_set_coach(replica_set: ReplicaSet, settings: Settings) -> AsyncIterator[CoachClient]:
-    """A coach of a service on that replica set."""
+    """A coach of a service on that replica set; after the tests that freeze members of it, it has to be whole."""
     own = settings.model_copy(
         update={"mongodb_uri": replica_set.uri, "database_timeout_seconds": 10, "database_response_seconds": 2}
         | {"webhooks_allow_http": True, "webhooks_allow_private": True}
@@ -67,4 +87,5 @@ async def replica_set_coach(replica_set: ReplicaSet, settings: Settings) -> Asyn
         async with TestServer(create_app(own, services)) as server:
             client = CoachClient(server, key, ctx)
             yield client
+            await require_whole(str(server.make_url("")).rstrip("/"), str(key), **database_of(own))
             await client.close()

@@ -7,11 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from aiohttp.test_utils import TestServer
 
 from coaching_service import features
 from coaching_service.progress.conversation import waiting
-from coaching_service.settings import Settings
 from tests.mcp.test_budgets import DAYS, is_done, let_ten_minutes_pass
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
@@ -19,6 +17,7 @@ from tests.support.doctor import is_numbered
 from tests.support.job_worker import worker
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
 from tests.support.other_process import running
+from tests.support.own_application import OwnApplication
 from tests.support.service_process import until
 from tests.support.training import Json, client_path
 
@@ -32,13 +31,13 @@ async def texts(coach: CoachClient, client: Json) -> list[tuple[str, bool]]:
 
 
 async def test_processes_share_the_budgets_of_an_assistant(
-    coach: CoachClient, public_server: TestServer, settings: Settings, tmp_path: Path
+    application: OwnApplication, coach: CoachClient, tmp_path: Path
 ) -> None:
     ana = await coach.create_customer("Ana")
     headers = {"X-API-Key": str(coach.key)}
     async with (
-        running(settings, coach.key, tmp_path) as process,
-        McpHttpClient(public_server, headers) as here,
+        running(application.settings, coach.key, tmp_path) as process,
+        McpHttpClient(application.server, headers) as here,
         McpHttpClient(process, headers) as there,
     ):
         both = (here, there)
@@ -77,21 +76,20 @@ async def test_processes_share_the_budgets_of_an_assistant(
     ids=["decided", "sent", "before the commit", "after the commit"],
 )
 async def test_an_approval_whose_process_is_killed_is_carried_out_once(
+    application: OwnApplication,
     coach: CoachClient,
-    public_server: TestServer,
-    settings: Settings,
     tmp_path: Path,
     moment: Moment,
     *,
     is_stored: bool,
 ) -> None:
     clients = [await coach.create_customer(name) for name in ("Ana", "Bo")]
-    async with McpHttpClient(public_server, {"X-API-Key": str(coach.key)}) as mcp:
+    async with McpHttpClient(application.server, {"X-API-Key": str(coach.key)}) as mcp:
         about = {"customerIds": [each["_id"] for each in clients], "text": "See you"}
         proposal = tool_proposal(await mcp.call("send_message", **about), "CONTACT", "MANY_CLIENTS")
     path, key = f"/coach/proposals/{proposal['proposalId']}", {"Idempotency-Key": "approve"}
     session = await coach.interactive()
-    async with running(settings, coach.key, tmp_path) as process:
+    async with running(application.settings, coach.key, tmp_path) as process:
         process.act_for_session(session)
         process.proxy.wait_for(moment, process.kill)
         assert await process.send("POST", f"{path}/approve", headers=key) is None
@@ -110,17 +108,17 @@ async def test_an_approval_whose_process_is_killed_is_carried_out_once(
 
 
 async def test_a_message_whose_delivery_is_killed_is_delivered_once(
-    coach: CoachClient, public_server: TestServer, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(features.STEPS, waiting.DELIVER)  # this process does not run the job
     ana = await coach.create_customer("Ana")
-    async with McpHttpClient(public_server, {"X-API-Key": str(coach.key)}) as mcp:
+    async with McpHttpClient(application.server, {"X-API-Key": str(coach.key)}) as mcp:
         await approve(coach, tool_proposal(await mcp.call("send_message", customerId=ana["_id"], text="Hi"), "CONTACT"))
     db, of_company = coach.ctx.db, {"companyId": coach.ctx.company_id}
     await db["waitingMessages"].update_one(of_company, {"$set": {"deliverAt": EARLIER}})
     await db["jobs"].update_many(of_company, {"$set": {"runAfter": EARLIER}})
 
-    async with worker(settings, waiting.DELIVER) as process:
+    async with worker(application.settings, waiting.DELIVER) as process:
         for moment in (Moment("insert", "messages", done=True), Moment("commitTransaction")):
             await process.kill_at(coach, moment)
             assert await texts(coach, ana) == [("Hi", True)]

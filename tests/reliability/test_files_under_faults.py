@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -23,6 +23,7 @@ from tests.support.client import CoachClient
 from tests.support.commands import type_in
 from tests.support.database_proxy import Moment
 from tests.support.other_process import OtherProcess, running
+from tests.support.own_application import OwnApplication
 from tests.support.pdf_files import make_pdf
 
 LONG = make_pdf(size=700_000)
@@ -53,10 +54,10 @@ FATAL = (
 
 @pytest.fixture(scope="module")
 async def shared_process(
-    settings: Settings, new_company: Callable[[], Awaitable[CoachClient]], tmp_path_factory: pytest.TempPathFactory
+    application: OwnApplication, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[OtherProcess]:
     """One process for the tests that do not end it."""
-    async with running(settings, (await new_company()).key, tmp_path_factory.mktemp("shared_process")) as other:
+    async with running(application.settings, None, tmp_path_factory.mktemp("shared_process")) as other:
         yield other
 
 
@@ -142,9 +143,9 @@ async def replace(other: OtherProcess, ana: str, record: dict[str, Any]) -> int 
 
 @pytest.mark.parametrize("moment", FATAL)
 async def test_killed_process_leaves_the_old_or_the_new_file(
-    coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
+    application: OwnApplication, coach: CoachClient, ana: str, record: dict[str, Any], moment: str, tmp_path: Path
 ) -> None:
-    async with running(settings, coach.key, tmp_path) as other:
+    async with running(application.settings, coach.key, tmp_path) as other:
         reached = moments()[moment]
         other.proxy.wait_for(reached, other.kill)
         assert await replace(other, ana, record) is None
@@ -153,12 +154,17 @@ async def test_killed_process_leaves_the_old_or_the_new_file(
     await coach.ctx.db.client.admin.command("killSessions", [reached.session])
     assert await consistent(coach) == 2
     assert await shown(coach, ana) == [(500, 500) if moment.startswith("after the commit") else (300, 300)]
-    await assert_no_other_files(coach, settings, 2)
+    await assert_no_other_files(coach, application.settings, 2)
 
 
 @pytest.mark.parametrize("moment", list(moments()))
 async def test_lost_database_connection_leaves_the_old_or_the_new_file(
-    coach: CoachClient, settings: Settings, shared_process: OtherProcess, ana: str, record: dict[str, Any], moment: str
+    application: OwnApplication,
+    coach: CoachClient,
+    shared_process: OtherProcess,
+    ana: str,
+    record: dict[str, Any],
+    moment: str,
 ) -> None:
     """The driver retries by itself: the stored photo is the one that the response reports."""
     shared_process.act_for(coach)
@@ -168,11 +174,11 @@ async def test_lost_database_connection_leaves_the_old_or_the_new_file(
     assert await consistent(coach) == 2
     assert await shown(coach, ana) == [(500, 500) if status == 200 else (300, 300)]
     assert status in (200, 503)
-    await assert_no_other_files(coach, settings, 2)
+    await assert_no_other_files(coach, application.settings, 2)
 
 
 async def test_failed_record_write_leaves_no_file(
-    coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any]
+    application: OwnApplication, coach: CoachClient, ana: str, record: dict[str, Any]
 ) -> None:
     """The database rejects the record of a replaced photo and of a new plan."""
     db = coach.ctx.db
@@ -184,7 +190,7 @@ async def test_failed_record_write_leaves_no_file(
             (await coach.send(method, path, data=data)).refused(500)
         assert await db["fs.files"].count_documents({"companyId": coach.ctx.company_id}) == 2
     assert await shown(coach, ana) == [(300, 300)]
-    await assert_no_other_files(coach, settings, 2)
+    await assert_no_other_files(coach, application.settings, 2)
 
 
 @asynccontextmanager
@@ -211,7 +217,7 @@ async def test_aborted_upload_leaves_no_file(coach: CoachClient, ana: str, share
 
 
 async def test_gc_files_ignores_uploads_in_progress(
-    coach: CoachClient, settings: Settings, ana: str, shared_process: OtherProcess
+    application: OwnApplication, coach: CoachClient, ana: str, shared_process: OtherProcess
 ) -> None:
     """An upload that takes over an hour is abandoned: its record is not written either."""
     shared_process.act_for(coach)
@@ -221,7 +227,7 @@ async def test_gc_files_ignores_uploads_in_progress(
         async def meanwhile(late: bool = late) -> bool:
             if late:
                 await backdate_pending_files(coach)
-            outputs.append((await clean(settings, "--dry-run"), await clean(settings)))
+            outputs.append((await clean(application.settings, "--dry-run"), await clean(application.settings)))
             return True
 
         shared_process.proxy.wait_for(Moment("insert", "fs.chunks", count=2), meanwhile)
@@ -233,11 +239,11 @@ async def test_gc_files_ignores_uploads_in_progress(
     assert "removed: 1 without a record" in outputs[1][1]
     [plan] = (await coach.get(f"{ana}/plan-versions", pageSize=5, pageNum=1)).ok()["docs"]
     assert (await fetch(coach, plan["url"])).raw == LONG
-    await assert_no_other_files(coach, settings, 1)
+    await assert_no_other_files(coach, application.settings, 1)
 
 
 async def test_retried_upload_deletes_the_old_file_only_on_success(
-    coach: CoachClient, settings: Settings, ana: str, record: dict[str, Any]
+    application: OwnApplication, coach: CoachClient, ana: str, record: dict[str, Any]
 ) -> None:
     """An upload that fails at its last step leaves the old photo; its retry with the same key stores the new one."""
 
@@ -255,7 +261,7 @@ async def test_retried_upload_deletes_the_old_file_only_on_success(
     assert await shown(coach, ana) == [(300, 300)]
     assert (await send(), await send()) == (201, 201)
     assert await shown(coach, ana) == [(500, 500)]
-    await assert_no_other_files(coach, settings, 2)
+    await assert_no_other_files(coach, application.settings, 2)
 
 
 async def test_deletion_that_fails_after_its_request_has_ended_is_not_logged(

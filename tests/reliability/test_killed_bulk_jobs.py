@@ -9,10 +9,10 @@ import pytest
 from coaching_service import features
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.people.changes import undo
-from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.job_worker import worker
+from tests.support.own_application import OwnApplication
 
 Json = dict[str, Any]
 ASYNC = {"Prefer": "respond-async"}
@@ -33,7 +33,7 @@ async def count_blocks(coach: CoachClient, clients: list[Json]) -> list[int]:
 
 
 async def test_jobs_whose_processes_are_killed_change_each_client_once(
-    settings: Settings, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+    application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = (customer_bulk_jobs.STEP, undo.STEP)
     for kind in kinds:
@@ -46,7 +46,7 @@ async def test_jobs_whose_processes_are_killed_change_each_client_once(
 
     accepted = await coach.post("/coach/customers/bulk/assign-program", body, headers=ASYNC)
     batch = accepted.headers["X-Change-Id"]
-    async with worker(settings, *kinds) as process:
+    async with worker(application.settings, *kinds) as process:
         await process.kill_at(coach, Moment("commitTransaction", count=2))
         await process.kill_at(coach, Moment("commitTransaction", done=True))
         await process.run_to_end()

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.settings import Settings
 from tests.support.client import MONDAY, CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.other_process import running
+from tests.support.own_application import OwnApplication
 from tests.support.training import path_of, task
 
 FUTURE = datetime(2100, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
@@ -28,12 +28,12 @@ FUTURE = datetime(2100, 1, 1)  # noqa: DTZ001 - stored times are UTC without a t
     ids=["between figures and item", "after the item", "before the commit", "after the commit"],
 )
 async def test_item_is_stored_together_with_the_mark_that_renews_the_figures(
-    coach: CoachClient, settings: Settings, tmp_path: Path, moment: Moment, *, is_stored: bool
+    application: OwnApplication, coach: CoachClient, tmp_path: Path, moment: Moment, *, is_stored: bool
 ) -> None:
     ana = await coach.create_customer()
     block = await coach.schedule(ana, MONDAY)
     customers, where = coach.ctx.db["customers"], {"_id": ObjectId(ana["_id"])}
-    async with running(settings, coach.key, tmp_path) as other:
+    async with running(application.settings, coach.key, tmp_path) as other:
         await customers.update_one(where, {"$set": {"figuresChangedAt": FUTURE}})
         other.proxy.wait_for(moment, other.kill)
         assert await other.send("POST", f"{path_of(block)}/witems", json=task()) is None

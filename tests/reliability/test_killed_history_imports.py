@@ -9,10 +9,10 @@ import pytest
 
 from coaching_service import features
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.job_worker import worker
+from tests.support.own_application import OwnApplication
 from tests.support.transfer import ended, import_file, send
 
 KILLS = 5
@@ -28,7 +28,7 @@ ROWS = "\n".join(
 
 
 async def test_history_that_is_killed_five_times_is_imported_once(
-    settings: Settings, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
+    application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     customers = [await coach.create_customer(name) for name in ("Ana", "Bo")]
     step = features.STEPS[company_import.IMPORT]
@@ -38,7 +38,7 @@ async def test_history_that_is_killed_five_times_is_imported_once(
     print(f"seed {seed}")  # shown when the test fails
     chance = random.Random(seed)
 
-    async with worker(settings, company_import.IMPORT) as process:
+    async with worker(application.settings, company_import.IMPORT) as process:
         for _ in range(KILLS):
             moment = Moment("commitTransaction", None, count=1, done=chance.random() < 0.5)
             await process.kill_at(coach, moment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
+from tests.support.drill import require_whole_service
 from tests.support.service_process import Service, mongods_of, refused
 
 
@@ -20,6 +21,7 @@ async def test_service_ends_when_its_database_ends(service: Service) -> None:
     assert "the embedded database has ended by itself" in service.logged
     await service.start()
     assert (await service.customers())[ana] == "Ana"
+    await require_whole_service(service)
 
 
 async def test_missing_key_file_is_reported_and_not_recreated(service: Service) -> None:
@@ -38,3 +40,4 @@ async def test_missing_key_file_is_reported_and_not_recreated(service: Service) 
     moved.rename(key_file)
     await service.start()
     await service.call("GET", "/me")
+    await require_whole_service(service)

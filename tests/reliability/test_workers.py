@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from coaching_service.core.exposition import GAUGES, add_up, totals_of
 from coaching_service.core.metrics import Metrics
+from tests.support.drill import require_whole
 from tests.support.service_process import Service, command, environment, until
 
 # Time for busy machines.
@@ -58,6 +59,8 @@ async def test_workers_end_with_a_killed_supervisor(service: Service, own_databa
     await service.hang_up()
     assert await service.end(signal.SIGKILL) == -signal.SIGKILL
     await until(lambda: not any(map(is_running, workers)), "the workers have ended")
+    await service.start(**SEVERAL, **own_database)
+    await require_whole(service.facts["baseUrl"], service.facts["apiKey"], **own_database)
 
 
 def test_failed_start_of_the_first_worker_ends_the_supervisor(tmp_path: Path) -> None:

@@ -26,6 +26,12 @@ async def pause_renewal(services: Services) -> None:
     await services.db["jobs"].update_one({"_id": stable_id("job", FIND_DUE)}, postponed)
 
 
+async def resume_renewal(services: Services) -> None:
+    """Let the application renew figures by itself from now on."""
+    due = {"$set": {"runAfter": now()}}
+    await services.db["jobs"].update_one({"_id": stable_id("job", FIND_DUE)}, due)
+
+
 async def queue_renewals(ctx: Context) -> None:
     """Queue the renewal of the company's figures again and again, as the job that finds them does."""
     while True:

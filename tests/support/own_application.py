@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -14,7 +14,8 @@ from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.companies import create_company
 from tests.support.databases import new_database
-from tests.support.figures import pause_renewal
+from tests.support.drill import database_of, require_whole
+from tests.support.figures import pause_renewal, resume_renewal
 
 RETRY_SECONDS = (0.1, 0.2)
 
@@ -23,6 +24,7 @@ RETRY_SECONDS = (0.1, 0.2)
 class OwnApplication:
     """The application, and what it offers to requests."""
 
+    settings: Settings
     services: Services
     server: BaseTestServer
     password_hash: str
@@ -32,6 +34,13 @@ class OwnApplication:
         company = await create_company(self.services, self.password_hash)
         return CoachClient(self.server, company.key, Context(self.services).acting_as(company.owner))
 
+    async def require_whole(self, *, allowed: Collection[str] = ()) -> None:
+        """Require that the service is whole; its figures are renewed from now on."""
+        company = await create_company(self.services, self.password_hash)
+        await resume_renewal(self.services)
+        url = str(self.server.make_url("")).rstrip("/")
+        await require_whole(url, company.key, allowed=allowed, **database_of(self.settings))
+
 
 @asynccontextmanager
 async def running_application(settings: Settings, suffix: str, password_hash: str) -> AsyncIterator[OwnApplication]:
@@ -40,4 +49,4 @@ async def running_application(settings: Settings, suffix: str, password_hash: st
     async with new_database(settings.model_copy(update=relaxed), suffix) as (own, services):
         await pause_renewal(services)
         async with TestServer(create_app(own, services)) as server:
-            yield OwnApplication(services, server, password_hash)
+            yield OwnApplication(own, services, server, password_hash)

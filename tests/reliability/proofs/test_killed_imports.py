@@ -8,13 +8,12 @@ import pytest
 
 from coaching_service import features
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.settings import Settings
-from tests.conftest import NewCompany
 from tests.integrations.test_round_trip import names_of_shared, prepared
 from tests.support.archive_graph import find_bijection, graph_of
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.job_worker import worker
+from tests.support.own_application import OwnApplication
 from tests.support.portable_company import make_company
 from tests.support.transfer import ended, export, import_file, make_zip, send
 
@@ -22,11 +21,11 @@ KILLS = 5
 
 
 async def test_import_that_is_killed_five_times_equals_an_uninterrupted_one(
-    settings: Settings, coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
+    application: OwnApplication, coach: CoachClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await make_company(coach)
     archive = make_zip(await export(coach))
-    calm, killed = await new_company(), await new_company()
+    calm, killed = await application.new_coach(), await application.new_coach()
     expected = await import_file(calm, archive)
     step = features.STEPS[company_import.IMPORT]
     monkeypatch.delitem(features.STEPS, company_import.IMPORT)  # this process does not continue the import
@@ -35,7 +34,7 @@ async def test_import_that_is_killed_five_times_equals_an_uninterrupted_one(
     print(f"seed {seed}")  # shown when the test fails
     chance = random.Random(seed)
 
-    async with worker(settings, company_import.IMPORT) as process:
+    async with worker(application.settings, company_import.IMPORT) as process:
         for _ in range(KILLS):
             command, collection = chance.choice([("commitTransaction", None), ("insert", "fs.chunks")])
             moment = Moment(command, collection, count=chance.randint(1, 7), done=chance.random() < 0.5)
@@ -50,6 +49,8 @@ async def test_import_that_is_killed_five_times_equals_an_uninterrupted_one(
     find_bijection(graph_of(first, shared), graph_of(second, shared))
     assert (await killed.customers())["totalDocs"] == 2
     assert await count_files(killed) == await count_files(calm) == 42
+    for each in (calm, killed):
+        await each.close()
 
 
 async def count_files(coach: CoachClient) -> int:
