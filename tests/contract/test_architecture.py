@@ -151,9 +151,10 @@ _DISRUPTS = re.compile(
     r"|\"restore\"|mongods_of\(|\b(service|node|old|new|first|second)\.end\("
 )
 _DRILL = re.compile(r"require_whole|application: OwnApplication|replica_set_coach: CoachClient")
-# What they end or restore is no service.
+# What they end or restore is no service that goes on.
 _WITHOUT_A_SERVICE = {
     "clients/test_mirror.py": "the program that reads from the service",
+    "core/test_firing_alerts.py": "a service whose data are damaged on purpose",
     "core/test_malformed_uploads.py": "the process that reads pictures, of one that goes on",
     "integrations/test_updated_since.py": "a workout, from an archive of the client",
     "lifecycle/test_backup.py": "documents that no service has stored; proofs/test_restore_drill.py restores a service's",

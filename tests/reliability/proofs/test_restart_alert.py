@@ -6,6 +6,7 @@ import signal
 
 from tests.core.test_firing_alerts import fires, silent
 from tests.support.alert_rules import Scrape, scrape
+from tests.support.drill import require_whole
 from tests.support.service_process import Service
 
 
@@ -17,3 +18,5 @@ async def test_a_process_that_ends_again_and_again(service: Service, own_databas
         scrapes.append(await scrape(service.facts["baseUrl"]))
         await service.end(signal.SIGKILL)
     assert fires(fault, *scrapes)
+    await service.start(**own_database)
+    await require_whole(service.facts["baseUrl"], service.facts["apiKey"], **own_database)
