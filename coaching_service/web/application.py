@@ -33,7 +33,6 @@ from coaching_service.core.http.handlers import HandlerDependencies
 from coaching_service.core.http.interruption import interrupting
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import is_disconnected, network_address
-from coaching_service.core.http.routes import is_deletion
 from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.text import camel_case
@@ -207,7 +206,7 @@ class WebApplication:
                 response if response.status != HTTPStatus.SEE_OTHER else web.Response(text="No more of these mails.\n")
             )
         check_access(page.access, browser_session.principal, writes=True)
-        if page.access.audience != "public" and not is_deletion(page.method, page.path):
+        if page.access.audience != "public" and not page.deletes:
             self.dependencies.services.disk_space.require()
         async with uploads.limited(page_request.ctx, page):
             return await self._read_and_process_form(page_request)

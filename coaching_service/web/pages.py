@@ -130,6 +130,8 @@ class Page:
     with_request: bool = False
     # The form may run as often as it is sent; any other runs once (see form_idempotency.py).
     idempotent: bool = False
+    # The form deletes something, so that it is possible on a full disk.
+    deletes: bool = False
     # The client in the path is deleted, so the stored outcome is not linked to them.
     deletes_customer: bool = False
     # The form changes nothing: it redirects to the same path with its values as the query, which renders its page with

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service import runtime
+from coaching_service import features, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.disk_space import DiskSpace
+from coaching_service.core.http.routes import routes_of
+from coaching_service.core.mcp.tools import tools_of
 from coaching_service.people.sessions import web_sessions
 from coaching_service.settings import Settings
+from coaching_service.web import views
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, tool_error
+from tests.support.mcp_client import McpHttpClient, text_of, tool_error
+from tests.support.schedules import EVER
+from tests.support.training import block_with, client_path, metric_set, task
 from tests.support.visitor import Visitor
 
 MORE_THAN_THERE_IS = 1 << 50
@@ -77,6 +84,38 @@ async def test_deletions_are_still_possible(full: Disk, coach: CoachClient) -> N
     assert await full.coach.names() == ["Ana"]
 
 
+async def test_whatever_only_removes_is_possible_in_all_interfaces(full: Disk, coach: CoachClient) -> None:
+    """A part of a record by a page, and workouts by tools, one and several, by operations and by pages."""
+    ana = await coach.create_customer()
+    blocks = [await block_with(coach, ana, task(), date=f"2026-03-0{day}") for day in range(2, 7)]
+    body = await metric_set(coach, "Waist", "Hips")
+    removed = f"/app/settings/metric-sets/{body['_id']}/metrics/{body['metrics'][0]['_id']}/remove"
+    (await full.visitor.submit((await full.visitor.get(removed)).ok(), removed)).ok()
+    await text_of(full.mcp, "remove_workout", customerId=ana["_id"], workoutId=blocks[0]["_id"])
+    dates = ({"startDate": blocks[day]["date"], "endDate": blocks[day]["date"]} for day in range(1, 5))
+    await text_of(full.mcp, "clear_schedule", customerId=ana["_id"], **next(dates))
+    (await full.coach.post(client_path(ana, "schedule", "clear"), next(dates))).ok()
+    (await full.coach.post("/coach/customers/bulk/schedule-clear", {"ids": [ana["_id"]], **next(dates)})).ok()
+    form, week = f"/app/customers/{ana['_id']}/schedule/clear", next(dates) | {"week": "2026-03-02"}
+    preview = (await full.visitor.get(f"{form}/preview?{urlencode(week)}")).ok()
+    (await full.visitor.submit(preview, form)).ok()
+    assert await coach.calendar(ana, *EVER) == []
+
+
+def test_whatever_is_named_a_deletion_is_declared_as_one() -> None:
+    """The declaration decides what is possible; a name only says that one may be missing."""
+    removes = re.compile(r"(^|_)(delete|remove|clear)(_(?!groups)|$)")
+    routes = [each for each in routes_of(features.ROUTES) if each.writes and removes.search(each.handler.__name__)]
+    forms = [each for each in views.list_pages() if each.method == "POST" and not each.preview_of]
+    named = [each for each in forms if removes.search(each.name) or each.path.endswith(("/delete", "/remove"))]
+    tools = [each for each in tools_of(features.TOOLS) if each.writes and removes.search(each.name)]
+    assert [each.path for each in routes if each.stores] == []
+    assert [each.path for each in named if not each.deletes] == []
+    assert [each.name for each in tools if not each.deletes] == []
+    assert min(len(routes), len(named)) > 25
+    assert [each.name for each in tools] == ["remove_workout", "clear_schedule"]
+
+
 async def test_reads_and_sign_ins_continue(full: Disk, coach: CoachClient) -> None:
     identity = await coach.ctx.db["identities"].find_one({"subjectId": coach.ctx.caller.id})
     assert identity is not None
@@ -108,6 +147,7 @@ async def test_only_the_embedded_database_has_the_limit(settings: Settings, coac
 FILL_AND_EMPTY = """
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 from coaching_service.core.disk_space import DiskSpace
 from coaching_service.core.errors import StorageFull
 

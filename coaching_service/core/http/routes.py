@@ -149,6 +149,8 @@ class Route:
     # The handler awaits nothing but the database: it runs on one worker thread, which also encodes its result as JSON
     # (not with `Idempotency-Key`).
     on_worker_thread: bool = False
+    # The operation deletes something, as each DELETE does, so that it is possible on a full disk.
+    deletes: bool = False
 
     @property
     def may_be_job(self) -> bool:
@@ -202,12 +204,8 @@ class Route:
     @property
     def stores(self) -> bool:
         """Whether the operation needs space: it changes something other than a session, and deletes nothing."""
-        return self.writes and not (self.path.startswith("/auth/") or is_deletion(self.method, self.path))
-
-
-def is_deletion(method: str, path: str) -> bool:
-    """Return whether a request, or a form of a page, deletes something: it is still possible on a full disk."""
-    return method == "DELETE" or path.endswith("/delete")
+        deletes = self.deletes or self.method == "DELETE"
+        return self.writes and not (deletes or self.path.startswith("/auth/"))
 
 
 class Routes:

@@ -45,7 +45,8 @@ class Tool:
     `takes` is a schema instance; the handler receives its fields by their names in snake case. A tool that reads
     returns an `Answer` with the data of `returns`, a TypedDict; one that writes returns `Written`. `writes`: it changes
     something.
-    `destructive`: it may replace or remove existing data. `idempotent`: repeating it with the same arguments changes
+    `destructive`: it may replace or remove existing data. `deletes`: it only removes, so that it is possible on a full
+    disk. `idempotent`: repeating it with the same arguments changes
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
     have to be confirmed. `outreach`: it always reaches people or many clients, so an access without that right does not
     see it. `for_views`: the views of applications call it, assistants neither see nor call it. `unlisted`: assistants
@@ -61,6 +62,7 @@ class Tool:
     returns: Any = None
     writes: bool = False
     destructive: bool = False
+    deletes: bool = False
     idempotent: bool = False
     open_world: bool = False
     outreach: bool = False

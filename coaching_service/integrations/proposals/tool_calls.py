@@ -175,7 +175,8 @@ async def carry_out(ctx: Context, call: Call) -> Output:
             raise TypeError(f"{call.tool.name} only reads, so it must not return Written")
         data = _json(result)
         return Output(orjson.dumps(data).decode(), data)
-    ctx.services.disk_space.require()
+    if not call.tool.deletes:
+        ctx.services.disk_space.require()
     await call.tool.call_preparation(ctx, call.arguments)
     if call.idempotency_key is None or call.arguments.get("dryRun"):
         return await in_transaction(ctx, lambda tx: _write(tx, call))

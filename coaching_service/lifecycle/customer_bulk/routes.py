@@ -146,7 +146,9 @@ async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, 
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-clear", body=schemas.SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True})
+@_schedule(
+    "/schedule-clear", body=schemas.SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True}, deletes=True
+)
 async def bulk_clear_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Remove the workouts with nothing done from days of the calendars of clients."""
     return await jobs.execute(ctx, body, claim)
@@ -167,7 +169,7 @@ async def bulk_copy_schedule(ctx: Context, body: models.Selection, claim: Claim 
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=schemas.SELECTION, example=_IDS)
+@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=schemas.SELECTION, example=_IDS, deletes=True)
 async def bulk_delete_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Erase clients.
 

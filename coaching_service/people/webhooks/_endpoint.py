@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
@@ -144,13 +145,15 @@ async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
     """Store the deliveries of the next events of an active webhook; returns whether there may be more events.
 
     There is one for each event of a type that it wants, in the order of the numbers. Events that are older than 30 days
-    are left out. A position ahead of the log becomes its end.
+    are left out. A position ahead of the log, or one that is missing, becomes its end.
     """
     fields = ("position", "types", "isActive")
     webhook = await store.webhooks.find_one(ctx, {"_id": webhook_id}, fields)
     if webhook is None or not webhook["isActive"]:
         return False
-    position = webhook["position"]
+    if (position := webhook.get("position")) is None:
+        await store.move_position(ctx, webhook_id, None, await batches.find_last_number(ctx))
+        return True
     try:
         page, new_position = await events.read_events(ctx, position, _BATCH, webhook["types"])
     except CursorExpired:

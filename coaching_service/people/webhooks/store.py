@@ -68,8 +68,8 @@ async def find_with_secrets(ctx: Context, webhook_id: ObjectId) -> WebhookSecret
     return await webhooks.find_one(ctx, {"_id": webhook_id}, _WITH_SECRETS)
 
 
-async def move_position(ctx: Context, webhook_id: ObjectId, position: int, new_position: int) -> bool:
-    """Move the position of an active webhook; returns False if it is not at `position` any more."""
+async def move_position(ctx: Context, webhook_id: ObjectId, position: int | None, new_position: int) -> bool:
+    """Move the position of an active webhook; returns False if it is not at `position` (None: none) any more."""
     where = {"_id": webhook_id, "position": position, "isActive": True}
     return await webhooks.set_derived(ctx, where, {"$set": {"position": new_position}}) == 1
 

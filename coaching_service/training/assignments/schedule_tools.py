@@ -184,7 +184,7 @@ async def replace_exercise(
     )
 
 
-@_change("Clear days of a calendar", takes=ScheduleClearing())
+@_change("Clear days of a calendar", takes=ScheduleClearing(), deletes=True)
 async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: Any) -> Written:
     """Remove every workout from days of a client's calendar. Those with something done stay, and so do check-ins."""
     clients = await _choose(ctx, sent)

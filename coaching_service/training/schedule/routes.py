@@ -33,9 +33,9 @@ _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
 _PROGRESSION = {"load": {"add": 2.5}}
 
 
-def _declare_change(path: str, body: Schema, returns: Any, *, example: dict[str, Any]) -> Callable[[Handler], Handler]:
+def _declare_change(path: str, body: Schema, returns: Any, **options: Any) -> Callable[[Handler], Handler]:
     """Declare an operation that changes a client's calendar and creates nothing."""
-    return routes.post(path, access=coach(CUSTOMERS.EDIT), status=200, body=body, returns=returns, example=example)
+    return routes.post(path, access=coach(CUSTOMERS.EDIT), status=200, body=body, returns=returns, **options)
 
 
 @routes.post(
@@ -126,6 +126,7 @@ async def replace_scheduled_exercise(
     schemas.ScheduleClearing(),
     models.ClearedSchedule,
     example={**_WEEK, "dryRun": True},
+    deletes=True,
 )
 async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.ScheduleClearing) -> models.ClearedSchedule:
     """Remove the blocks with nothing done from days of a client's calendar.

@@ -279,7 +279,7 @@ async def update_workout_items(
     )
 
 
-@_change("Remove a workout", takes=WorkoutArgument(), confirms=(Reason.DONE_WORK,))
+@_change("Remove a workout", takes=WorkoutArgument(), deletes=True, confirms=(Reason.DONE_WORK,))
 async def remove_workout(ctx: Context, customer_id: ObjectId, workout_id: ObjectId) -> Written:
     """Remove a workout with its items; with something done only after confirmation."""
     owner = ClientCalendar(customer_id)

@@ -89,7 +89,7 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> Render:
     return Render({"revealed_key": revealed_key}, "Select Show to see the secret again.")
 
 
-@pages.confirm("/{keyId}/delete", access=session_only(), template="settings/delete_api_key.html")
+@pages.confirm("/{keyId}/delete", access=session_only(), template="settings/delete_api_key.html", deletes=True)
 async def delete_api_key(ctx: Context, key_id: ObjectId) -> ConfirmedAction:
     """Delete a key: its next request is rejected."""
     key = await _get_key(ctx, key_id)

@@ -84,7 +84,7 @@ async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redi
     return Redirect(pages.prefix, f"{query['group']} has a program.{given}")
 
 
-@pages.post("/program/remove", access=coach(CUSTOMERS.EDIT), on=group_program_page, idempotent=True)
+@pages.post("/program/remove", access=coach(CUSTOMERS.EDIT), on=group_program_page, idempotent=True, deletes=True)
 async def remove_program_of_group(ctx: Context, query: _Group) -> Redirect:
     """Leave a group without a program."""
     await group_programs.remove_program(ctx, query["group"])

@@ -81,7 +81,7 @@ async def change_absence(
     return Redirect(customer_path(customer_id, "/availability"), "Changes saved.")
 
 
-@pages.post(f"{_PERIOD}/delete", access=_EDIT, on=availability_page)
+@pages.post(f"{_PERIOD}/delete", access=_EDIT, on=availability_page, deletes=True)
 async def delete_absence(ctx: Context, customer_id: ObjectId, availability_id: ObjectId) -> Redirect:
     """Delete a period in which a client cannot train as planned."""
     await availability.delete(ctx, customer_id, availability_id)

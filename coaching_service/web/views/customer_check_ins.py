@@ -115,7 +115,7 @@ def to_check_in(form: CheckInForm) -> NewCheckIn:
     }
 
 
-@pages.post("/{checkInId}/end", access=coach(CUSTOMERS.EDIT), on=check_ins_page)
+@pages.post("/{checkInId}/end", access=coach(CUSTOMERS.EDIT), on=check_ins_page, deletes=True)
 async def end_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Redirect:
     """End a recurring check-in."""
     await check_ins.delete(ctx, customer_id, check_in_id)

@@ -102,7 +102,7 @@ async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> Redirect:
     return Redirect(_details_path(customer_id), "Calendar link created.")
 
 
-@pages.post("/calendar-link/revoke", access=coach(CUSTOMERS.EDIT), on=details_page)
+@pages.post("/calendar-link/revoke", access=coach(CUSTOMERS.EDIT), on=details_page, deletes=True)
 async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> Redirect:
     """End the link to the client's calendar."""
     await calendar_feed.revoke(ctx, customer_id)
@@ -123,7 +123,9 @@ async def restore(ctx: Context, customer_id: ObjectId) -> Redirect:
     return Redirect(_details_path(customer_id), f"{customer['name']} is active again.")
 
 
-@pages.confirm("/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html", deletes_customer=True)
+@pages.confirm(
+    "/delete", access=coach(CUSTOMERS.DELETE), template="customer/delete.html", deletes_customer=True, deletes=True
+)
 async def delete(ctx: Context, customer_id: ObjectId) -> ConfirmedAction:
     """Permanently delete a client with all of their data."""
     customer = await load_header(ctx, customer_id)
@@ -174,7 +176,9 @@ async def add_photos(ctx: Context, customer_id: ObjectId, form: PhotosForm, file
     return Redirect(f"{customer_path(customer_id, '/photos')}?right={form['createdAt']}", notice)
 
 
-@pages.confirm("/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html")
+@pages.confirm(
+    "/photos/{photoId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_photos.html", deletes=True
+)
 async def delete_photos(ctx: Context, customer_id: ObjectId, photo_id: ObjectId) -> ConfirmedAction:
     """Delete the photos of a date."""
     customer, record = await gather_reads(
@@ -210,7 +214,9 @@ async def upload_plan(ctx: Context, customer_id: ObjectId, file: StoredFile) -> 
     return Redirect(customer_path(customer_id, "/plans"), f"{plan['fileName']} saved as version {plan['number']}.")
 
 
-@pages.confirm("/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html")
+@pages.confirm(
+    "/plans/{planId}/delete", access=coach(NUTRITION.DELETE), template="customer/delete_plan.html", deletes=True
+)
 async def delete_plan(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> ConfirmedAction:
     """Delete a version of the client's nutrition plan."""
     customer, plan = await gather_reads(

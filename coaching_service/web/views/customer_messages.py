@@ -103,7 +103,7 @@ async def message_file(
     return await attachments.read(ctx, customer_id, message_id, attachment_id, small=query["size"] == "small")
 
 
-@pages.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page)
+@pages.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page, deletes=True)
 async def delete_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Redirect:
     """Delete a message of the coach, or recall one of the coach's assistant that has not been sent."""
     message = await conversation.get(ctx, customer_id, message_id)

@@ -109,7 +109,9 @@ async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId
     return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")
 
 
-@pages.confirm("/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html")
+@pages.confirm(
+    "/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html", deletes=True
+)
 async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> ConfirmedAction:
     """Delete a note."""
     customer, customer_notes = await gather_reads(

@@ -285,7 +285,9 @@ async def metric_page(
     }
 
 
-@pages.post("/progress/sets/{metricsSetId}/metrics/{metricId}/delete", access=coach(METRICS.EDIT), on=metric_page)
+@pages.post(
+    "/progress/sets/{metricsSetId}/metrics/{metricId}/delete", access=coach(METRICS.EDIT), on=metric_page, deletes=True
+)
 async def delete_value(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate
 ) -> Redirect:
@@ -303,7 +305,10 @@ async def assign_set(ctx: Context, customer_id: ObjectId, form: MetricsSetRefere
 
 
 @pages.confirm(
-    "/progress/sets/{metricsSetId}/end", access=coach(METRICS.EDIT), template="customer/unassign_metric_set.html"
+    "/progress/sets/{metricsSetId}/end",
+    access=coach(METRICS.EDIT),
+    template="customer/unassign_metric_set.html",
+    deletes=True,
 )
 async def unassign_set(ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId) -> ConfirmedAction:
     """Unassign a metric set; its values are stored and return when it is assigned again."""

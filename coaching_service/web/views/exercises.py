@@ -125,7 +125,7 @@ async def update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseCh
     return Redirect(f"/app/exercises/{exercise_id}", "Changes saved.")
 
 
-@pages.post("/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page)
+@pages.post("/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page, deletes=True)
 async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
     await exercises.delete(ctx, exercise_id)
@@ -148,7 +148,7 @@ async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> Re
     return Redirect(_path(exercise_id), "File added.")
 
 
-@_exercise.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page)
+@_exercise.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page, deletes=True)
 async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> Redirect:
     """Delete a picture, video or link."""
     await customization.remove_media(ctx, exercise_id, media_id)
@@ -169,7 +169,7 @@ async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverr
     return Redirect(_path(exercise_id), "Changes saved.")
 
 
-@_exercise.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page)
+@_exercise.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page, deletes=True)
 async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Remove all that the company has added to a shared exercise."""
     await customization.remove_override(ctx, exercise_id)

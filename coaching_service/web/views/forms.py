@@ -135,7 +135,7 @@ async def update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> Red
     return Redirect(_path(form_id), "Changes saved.")
 
 
-@pages.confirm("/{formId}/delete", access=coach(FORMS.DELETE), template="settings/delete_form.html")
+@pages.confirm("/{formId}/delete", access=coach(FORMS.DELETE), template="settings/delete_form.html", deletes=True)
 async def delete_form(ctx: Context, form_id: ObjectId) -> ConfirmedAction:
     """Delete a form; scheduled ones and answers stay."""
     form = await forms.get(ctx, form_id)

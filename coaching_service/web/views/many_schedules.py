@@ -187,7 +187,9 @@ def _describe_failure(name: str, message: str) -> ClientPreview:
 _Read = Callable[[Context, Any], Awaitable[Fields]]
 
 
-def _operation(operation: Operation, operation_id: str, form: type[Schema], *, done: str) -> Callable[[_Read], Handler]:
+def _operation(
+    operation: Operation, operation_id: str, form: type[Schema], *, done: str, deletes: bool = False
+) -> Callable[[_Read], Handler]:
     """Declare the form of an operation, and its preview, with a function that returns the fields of the operation.
 
     The function has the name of the form and receives its values. `done`: what the operation does with workouts.
@@ -198,6 +200,7 @@ def _operation(operation: Operation, operation_id: str, form: type[Schema], *, d
         "form": input_of(ConfirmedClients, form)(),
         "on": many_schedules_page,
         "request_class": "bulk",
+        "deletes": deletes,
     }
 
     def declare(read: _Read) -> Handler:
@@ -234,7 +237,7 @@ async def replace_exercise_of_many(ctx: Context, form: ReplaceForm) -> Fields:
     return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id, "load": form["load"]}
 
 
-@_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed")
+@_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed", deletes=True)
 async def clear_schedules(_: Context, form: Period) -> Fields:
     """Remove the workouts with nothing done."""
     return take(Period, form)

@@ -94,7 +94,10 @@ async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricNam
 
 
 @pages.confirm(
-    "/{metricsSetId}/metrics/{metricId}/remove", access=coach(METRICS.EDIT), template="settings/remove_metric.html"
+    "/{metricsSetId}/metrics/{metricId}/remove",
+    access=coach(METRICS.EDIT),
+    template="settings/remove_metric.html",
+    deletes=True,
 )
 async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId) -> ConfirmedAction:
     """Remove a metric from its set; its recorded values stay."""
@@ -124,7 +127,9 @@ async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMe
     await metric_sets.update(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
 
 
-@pages.confirm("/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html")
+@pages.confirm(
+    "/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html", deletes=True
+)
 async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> ConfirmedAction:
     """Delete a set; recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)

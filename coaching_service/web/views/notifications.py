@@ -74,7 +74,7 @@ def _declare(pages: Pages, access: Access, templates: str, kinds: tuple[_Kind, .
         data = await push_keys.get_public_key(ctx.services)
         return Redirect(pages.prefix, "Notifications are on for this device.", data={**data})
 
-    @pages.post("/devices/{subscriptionId}/remove", access=access, on=notifications_page)
+    @pages.post("/devices/{subscriptionId}/remove", access=access, on=notifications_page, deletes=True)
     async def turn_device_off(ctx: Context, subscription_id: ObjectId) -> Redirect:
         """Send no more notifications to a device."""
         await push.unsubscribe(ctx, subscription_id)

@@ -274,7 +274,7 @@ async def update_program(ctx: Context, program_id: ObjectId, form: ProgramChange
     return Redirect(f"/app/programs/{program_id}", "Changes saved.")
 
 
-@_program.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html")
+@_program.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html", deletes=True)
 async def delete_program(ctx: Context, program_id: ObjectId) -> ConfirmedAction:
     """Delete a program and its workouts."""
     program, blocks = await gather_reads(

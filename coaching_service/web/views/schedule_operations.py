@@ -132,7 +132,7 @@ async def find_exercise(ctx: Context, name: str, customer_id: ObjectId | None = 
     raise invalid_field("withExercise", f"is not an exercise of yours{advice}", code="EXERCISE_NOT_FOUND")
 
 
-@_operation("/clear", form=ScheduleRange())
+@_operation("/clear", form=ScheduleRange(), deletes=True)
 async def clear_schedule(ctx: Context, customer_id: ObjectId, form: Period, *, dry_run: bool) -> Outcome:
     """Remove the workouts with nothing done."""
     days = form["startDate"], form["endDate"]

@@ -61,7 +61,7 @@ async def delete_account_page(ctx: Context) -> dict[str, Any]:
     return {"client_count": active["totalDocs"] + archived["totalDocs"]}
 
 
-@pages.post("/delete-account", access=owner_session(), on=delete_account_page, request_class="unlimited")
+@pages.post("/delete-account", access=owner_session(), on=delete_account_page, request_class="unlimited", deletes=True)
 async def delete_account(ctx: Context, form: AccountErasure) -> Redirect:
     """Delete the company; its owner confirms with their password."""
     try:

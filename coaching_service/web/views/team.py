@@ -71,7 +71,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeCha
     return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
 
 
-@pages.confirm("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html")
+@pages.confirm("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html", deletes=True)
 async def delete_employee(ctx: Context, employee_id: ObjectId) -> ConfirmedAction:
     """Remove an employee: they are signed out and their clients become unassigned."""
     employee = await team.get_employee(ctx, employee_id)

@@ -88,7 +88,7 @@ async def update_template(ctx: Context, template_id: ObjectId, form: TemplateCha
     return Redirect(f"{pages.prefix}/{template_id}", "Changes saved.")
 
 
-@_template.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html")
+@_template.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html", deletes=True)
 async def delete_template(ctx: Context, template_id: ObjectId) -> ConfirmedAction:
     """Delete a template."""
     template = await templates.get(ctx, template_id)

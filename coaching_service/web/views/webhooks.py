@@ -115,7 +115,7 @@ async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_i
     return Redirect(f"{_PATH}/{webhook_id}", "The event is being sent again. Reload the page to see the result.")
 
 
-@pages.confirm("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html")
+@pages.confirm("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html", deletes=True)
 async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> ConfirmedAction:
     """Delete a webhook."""
     webhook = await webhooks.get(ctx, webhook_id)

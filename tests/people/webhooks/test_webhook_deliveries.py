@@ -36,6 +36,22 @@ async def test_message_is_the_signed_event(coach: CoachClient, receiver: Receive
         message.verify("whsec_" + "A" * 44)
 
 
+async def test_a_webhook_without_a_position_continues_with_the_next_event(
+    coach: CoachClient, own_services: Services, receiver: Receiver
+) -> None:
+    webhook = await subscribe(coach, receiver)
+    lacks = own_services.db["webhooks"], {"_id": ObjectId(webhook["_id"]), "position": {"$exists": False}}
+    await lacks[0].update_one({"_id": lacks[1]["_id"]}, {"$unset": {"position": ""}})
+
+    async def has_position() -> bool:
+        return await lacks[0].count_documents(lacks[1]) == 0
+
+    await coach.create_customer("Ana")
+    await until(has_position, "it has a position")
+    bo = await coach.create_customer("Bo")
+    await until(lambda: bo["_id"] in {each.event["customerId"] for each in receiver.messages}, "the next event arrives")
+
+
 async def test_first_attempts_have_the_order_of_the_events(coach: CoachClient, receiver: Receiver) -> None:
     """Some of them fail; the failures delay none of the others."""
     receiver.respond = lambda message, before: 500 if message.event["seq"] % 3 == 0 and not before else 200

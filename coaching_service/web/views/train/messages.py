@@ -43,7 +43,7 @@ async def message_file(ctx: Context, message_id: ObjectId, attachment_id: Object
     return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")
 
 
-@pages.post("/{messageId}/delete", access=customer(), on=messages_page)
+@pages.post("/{messageId}/delete", access=customer(), on=messages_page, deletes=True)
 async def delete_own_message(ctx: Context, message_id: ObjectId) -> Redirect:
     """Delete a message of the client."""
     await conversation.delete(ctx, ctx.caller.id, message_id)

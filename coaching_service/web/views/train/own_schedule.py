@@ -117,14 +117,14 @@ async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm
     return Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
 
 
-@pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page)
+@pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page, deletes=True)
 async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> Redirect:
     """Remove an exercise from a workout of the client's own."""
     await service.delete_item(ctx, own_workout_id, witem_id)
     return Redirect(change_path(own_workout_id), "Removed.")
 
 
-@pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page)
+@pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page, deletes=True)
 async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> Redirect:
     """Delete a workout of the client's own."""
     block = await service.get_own(ctx, own_workout_id)
@@ -186,7 +186,7 @@ async def change_own_absence(ctx: Context, availability_id: ObjectId, form: Avai
     return Redirect(_absences.prefix, "Saved.")
 
 
-@_absences.post(f"{_PERIOD}/delete", access=customer(), on=change_own_availability_page)
+@_absences.post(f"{_PERIOD}/delete", access=customer(), on=change_own_availability_page, deletes=True)
 async def delete_own_absence(ctx: Context, availability_id: ObjectId) -> Redirect:
     """Delete a period that the client has entered."""
     await availability.delete(ctx, ctx.caller.id, availability_id)

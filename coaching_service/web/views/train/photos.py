@@ -164,7 +164,7 @@ async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Dow
     return await progress_photos.get_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)
 
 
-@pages.confirm("/{photoId}/delete", access=customer(), template="train/delete_photos.html")
+@pages.confirm("/{photoId}/delete", access=customer(), template="train/delete_photos.html", deletes=True)
 async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> ConfirmedAction:
     """Delete the photos of a date."""
     photos = describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))

@@ -182,7 +182,7 @@ async def measurement_page(ctx: Context, metrics_set_id: ObjectId, metric_id: Ob
     }
 
 
-@_measurements.post("/{metricsSetId}/{metricId}/delete", access=customer(), on=measurement_page)
+@_measurements.post("/{metricsSetId}/{metricId}/delete", access=customer(), on=measurement_page, deletes=True)
 async def delete_own_value(ctx: Context, metrics_set_id: ObjectId, metric_id: ObjectId, form: ValueDate) -> Redirect:
     """Delete the value of a metric on a date."""
     await metrics.delete_value(ctx, ctx.caller.id, metrics_set_id, metric_id, form["date"])

@@ -177,14 +177,14 @@ async def own_devices_page(ctx: Context) -> dict[str, Any]:
     return {"sessions": [{**session, "device": describe_device(session["device"])} for session in own]}
 
 
-@pages.post("/devices/{sessionId}/end", access=customer(), on=own_devices_page)
+@pages.post("/devices/{sessionId}/end", access=customer(), on=own_devices_page, deletes=True)
 async def end_own_session(ctx: Context, session_id: ObjectId) -> Redirect:
     """Sign one device out."""
     await web_sessions.end_own(ctx, session_id)
     return Redirect(f"{_PATH}/devices", "The device is signed out.")
 
 
-@pages.post("/devices/end-others", access=customer(), on=own_devices_page, idempotent=True)
+@pages.post("/devices/end-others", access=customer(), on=own_devices_page, idempotent=True, deletes=True)
 async def end_other_sessions(ctx: Context) -> Redirect:
     """Sign all other devices out."""
     await sessions.end_other_sessions(ctx)

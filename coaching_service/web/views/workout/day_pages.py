@@ -43,7 +43,7 @@ async def delete_workout_page(ctx: Context, workout: OpenedWorkout) -> dict[str,
     return {**variables, "recorded_items": sum(map(items.is_recorded, variables["block"]["items"]))}
 
 
-@pages.post(f"{BLOCK}/delete", on=delete_workout_page)
+@pages.post(f"{BLOCK}/delete", on=delete_workout_page, deletes=True)
 async def delete_workout(ctx: Context, workout: OpenedWorkout) -> Redirect:
     """Delete a workout with its items and their results."""
     block = await workout.read(ctx)

@@ -76,7 +76,7 @@ async def delete_item_page(ctx: Context, workout: OpenedWorkout, witem_id: Objec
     }
 
 
-@pages.post(f"{ITEM}/delete", form=_RemoveForm, on=delete_item_page)
+@pages.post(f"{ITEM}/delete", form=_RemoveForm, on=delete_item_page, deletes=True)
 async def delete_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _RemoveForm) -> Redirect:
     """Remove an item from a workout; one with results only after confirmation."""
     block = await workout.read(ctx)

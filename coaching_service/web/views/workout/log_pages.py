@@ -193,7 +193,7 @@ async def log_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> 
     }
 
 
-@pages.post(f"{_LOG}/undo", on=log_page)
+@pages.post(f"{_LOG}/undo", on=log_page, deletes=True)
 async def clear_log(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> Redirect:
     """Delete everything that was logged for an item, and what was derived from it."""
     block = await workout.read(ctx)

@@ -149,7 +149,7 @@ async def change_circuit_exercise(
     return Redirect(f"{workout.path}/items/{witem_id}", "Changes saved.")
 
 
-@pages.post(f"{CIRCUIT_EXERCISE}/remove", on=item_page)
+@pages.post(f"{CIRCUIT_EXERCISE}/remove", on=item_page, deletes=True)
 async def remove_circuit_exercise(
     ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId
 ) -> Redirect:
