@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
+from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.training import (
     Json,
     add,
@@ -229,6 +229,39 @@ async def test_workout_is_completed_once_by_whatever_closes_its_last_open_item(c
     (await coach.undo(removed)).ok()
     assert await completions(coach, ana, block) == (5, 1)
     assert await feed_types(coach, ana) == ["item_logged", "item_logged", "workout_completed"]
+
+
+async def test_entries_of_the_feed_follow_what_is_moved_or_renamed(coach: CoachClient) -> None:
+    """By whatever operation, and its undo: those of a completed workout, and those of its items."""
+    ana, body = await coach.create_customer(), await metric_set(coach)
+    block = await block_with(coach, ana, task(), metrics_of(body), form_of())
+    other = await block_with(coach, ana, task(), date=SUNDAY, name="Arms")
+    for item in block["items"]:
+        (await log(coach, block, item)).ok()
+
+    async def about(*names: str) -> set[tuple[str, ...]]:
+        kinds = {"workout_completed", "item_logged", "form_submitted", "metric_recorded"}
+        entries = await feed(coach, ana)
+        assert {each["type"] for each in entries} == kinds
+        return {tuple(each["data"][name] for name in names) for each in entries}
+
+    dates = [each["date"] for each in await feed(coach, ana)]
+    assert await about("day", "blockName") == {(MONDAY, "Legs")}
+    moved = await coach.patch(path_of(block), {"date": TUESDAY})
+    assert await about("day", "blockName") == {(TUESDAY, "Legs")}
+    (await coach.undo(moved)).ok()
+    assert await about("day", "blockName") == {(MONDAY, "Legs")}
+    (await coach.patch(path_of(block), {"date": TUESDAY, "name": "Squats"})).ok()
+    assert await about("day", "blockName") == {(TUESDAY, "Squats")}
+    assert dates == [each["date"] for each in await feed(coach, ana)], "not when it was done"
+
+    (await move(coach, block["items"][1], block, other, 0)).ok()
+    assert await about("day", "blockName", "wblockId") == {
+        (TUESDAY, "Squats", block["_id"]),
+        (SUNDAY, "Arms", other["_id"]),
+    }
+    measured = [each["data"]["wblockId"] for each in await feed(coach, ana) if each["type"] == "metric_recorded"]
+    assert measured == [other["_id"]]
 
 
 async def test_completion_is_taken_back_with_the_last_done_item(coach: CoachClient) -> None:

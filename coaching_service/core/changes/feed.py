@@ -18,19 +18,24 @@ from coaching_service.core.list_selection import ListSelection
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 
-async def correct_feed_entry(
-    ctx: Context, customer_id: ObjectId, source_id: ObjectId, event_type: EventType, data: Mapping[str, object]
+async def correct_feed_entries(
+    ctx: Context,
+    customer_id: ObjectId,
+    source_ids: Sequence[ObjectId],
+    event_types: Sequence[EventType],
+    data: Mapping[str, object],
 ) -> None:
-    """Replace the data of the shown entry of a type about a source document; its time stays."""
+    """Set fields of the data of the shown entries of these types about source documents; their times stay."""
     is_meant = {
         "$and": [
             {"$eq": ["$$entry.hiddenBy", None]},
-            {"$eq": ["$$entry.sourceId", source_id]},
-            {"$eq": ["$$entry.type", event_type]},
+            {"$in": ["$$entry.sourceId", source_ids]},
+            {"$in": ["$$entry.type", event_types]},
         ]
     }
-    where = {"customerId": customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": source_id}
-    await changes.set_derived(ctx, where, update_feed(is_meant, {"data": {"$literal": dict(data)}}))
+    corrected = {"data": {"$mergeObjects": ["$$entry.data", {"$literal": dict(data)}]}}
+    where = {"customerId": customer_id, "feedCount": {"$gt": 0}, "feed.sourceId": {"$in": source_ids}}
+    await changes.set_derived(ctx, where, update_feed(is_meant, corrected))
 
 
 async def find_feed_page(

@@ -6,7 +6,7 @@ recorded with it has only identifiers, dates and figures.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -100,8 +100,20 @@ def _record(
 async def correct_event(
     ctx: Context, activity_type: ActivityType, customer_id: ObjectId, source_id: ObjectId, **data: object
 ) -> None:
-    """Replace the data of an entry, in the caller's transaction; its date stays."""
-    await feed.correct_feed_entry(ctx, customer_id, source_id, EVENT_TYPE_OF[activity_type], data)
+    """Set fields of the data of an entry, in the caller's transaction; its date stays."""
+    await correct_events(ctx, [activity_type], customer_id, [source_id], **data)
+
+
+async def correct_events(
+    ctx: Context,
+    activity_types: Collection[ActivityType],
+    customer_id: ObjectId,
+    source_ids: Collection[ObjectId],
+    **data: object,
+) -> None:
+    """Set fields of the data of entries about source documents, in the caller's transaction; their dates stay."""
+    types = [EVENT_TYPE_OF[each] for each in activity_types]
+    await feed.correct_feed_entries(ctx, customer_id, [*source_ids], types, data)
 
 
 async def delete_events(

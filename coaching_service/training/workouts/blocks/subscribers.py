@@ -11,6 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.models import ActivityType
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import StoredBlock
@@ -19,12 +20,15 @@ from coaching_service.training.workouts.blocks.presentation import is_completed
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import summarize_block
 
+# The entries of the feed about a workout, or an item of one.
+_ENTRIES: tuple[ActivityType, ...] = ("workout_completed", "item_logged", "form_submitted", "metric_recorded")
+
 
 async def follow_written_workouts(ctx: Context, event: DocumentsWritten) -> None:
     """Record that workouts of clients are completed, or take it back, and the log of items that are gone.
 
     An answered check-in is no completed workout. A new block with a log was imported with its entries in the feed; an
-    undo restores the entries that its change had taken back.
+    undo restores the entries that its change had taken back. Entries about what was moved or renamed follow it.
     """
     items = [(each, *_items_of(each)) for each in event.documents if each.collection == store.blocks.name]
     present = {item["_id"] for _, _, after in items for item in after}
@@ -43,6 +47,28 @@ async def follow_written_workouts(ctx: Context, event: DocumentsWritten) -> None
             record = activity.record_restored_event if ctx.changes.undoes else activity.record_event
             about = {"wblockId": document.id, "blockName": document.known["name"], "day": document.known["date"]}
             await record(ctx, "workout_completed", customer_id, document.id, **about)
+    of_clients = [(each, before, after) for each, before, after in items if each.client_id is not None]
+    await _correct_entries(ctx, of_clients)
+
+
+async def _correct_entries(
+    ctx: Context, written: Sequence[tuple[DocumentChange, list[WorkItem], list[WorkItem]]]
+) -> None:
+    """Correct the entries about workouts that have another day or name, and about items that have another workout."""
+    left = {item["_id"] for _, before, _ in written for item in before}
+    done: dict[ObjectId, set[ObjectId]] = {}
+    for document, before, after in written:
+        known = {item["_id"] for item in before}
+        done[document.id] = {item["_id"] for item in after if item["isCompleted"] and item["_id"] in left - known}
+    renamed = [each.id for each, _, _ in written if each.action == "changed" and each.values.keys() & {"date", "name"}]
+    if renamed:
+        has_done = {"_id": {"$in": renamed}, "items.isCompleted": True}
+        for block in await store.blocks.find(ctx, has_done, fields=("items._id", "items.isCompleted")):
+            done[block["_id"]] |= {block["_id"], *(each["_id"] for each in block["items"] if each["isCompleted"])}
+    for document, _, _ in written:
+        if done[document.id] and document.client_id is not None:
+            about = {"wblockId": document.id, "blockName": document.known["name"], "day": document.known["date"]}
+            await activity.correct_events(ctx, _ENTRIES, document.client_id, done[document.id], **about)
 
 
 def _items_of(document: DocumentChange) -> tuple[list[WorkItem], list[WorkItem]]:
