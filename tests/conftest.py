@@ -15,6 +15,7 @@ from typing import Any, Unpack
 import hypothesis
 import pytest
 import structlog
+import time_machine
 from aiohttp import web
 from aiohttp.test_utils import TestServer, unused_port
 from argon2 import PasswordHasher
@@ -38,6 +39,7 @@ from tests.support.client import CoachClient
 from tests.support.companies import CompanyCopies, CompanyOptions, CompanyOwner, create_company
 from tests.support.declared_world import World, make_world
 from tests.support.figures import pause_renewal, queue_renewals
+from tests.support.fixed_clock import NOON
 
 PASSWORD = "correct horse battery"
 SERVICE_HASHER = passwords._hasher
@@ -267,6 +269,13 @@ async def new_company(
 def company_copies(services: Services, password_hash: str) -> CompanyCopies:
     """The companies of `coach` and `other_company`."""
     return CompanyCopies(services, password_hash)
+
+
+@pytest.fixture
+def wednesday() -> Iterator[None]:
+    """The clock of this process is at noon of a Wednesday, so that no result depends on the day of the test."""
+    with time_machine.travel(NOON, tick=True):
+        yield
 
 
 @pytest.fixture

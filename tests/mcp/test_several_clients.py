@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +13,8 @@ from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.training import client_path, exercise_of, log
 
-TODAY = datetime.now(UTC).date()
-START = str(TODAY + timedelta(days=(7 - TODAY.weekday()) % 7 + 7))  # a Monday
+pytestmark = pytest.mark.usefixtures("wednesday")
+START = "2031-03-17"  # a Monday, in twelve days
 TUESDAY = str(datetime.fromisoformat(START).date() + timedelta(days=1))
 Json = dict[str, Any]
 

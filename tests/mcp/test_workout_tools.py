@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.training import add, block_with, exercise_of, form_of, metric_set
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAY, NEXT_DAY = str(TODAY), str(TODAY + timedelta(days=1))
 
 LEGS = """\
@@ -304,11 +305,10 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     lines = without_ids((await read(mcp, client))["docs"][0]["lines"])
     assert lines[1] == "  done: 9, 9, 9 @60kg | «felt good» | pain «left knee»"
     result = await mcp.call("get_exercise_history", customerId=client["_id"], exercise="«Back squat»")
-    monday = TODAY - timedelta(days=TODAY.weekday())
     assert (
         f"{DAY} 9, 9, 9 @60kg; best 9 @60kg, estimated 1RM 78, volume 1620 [{workout}]" in result["content"][0]["text"]
     )
-    week = f"week of {monday}: estimated 1RM 78, volume 1620, 3 sets"
+    week = "week of 2031-03-03: estimated 1RM 78, volume 1620, 3 sets"
     assert week in result["content"][0]["text"]
     assert result["structuredContent"]["weeks"] == [week]
     (block,) = await coach.calendar(client, DAY, DAY)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
-import time_machine
 
 from coaching_service.web.formatting import format_date
 from tests.support.client import CoachClient
@@ -18,12 +16,7 @@ from tests.web.conftest import ClientPage
 Json = dict[str, Any]
 
 
-@pytest.fixture(autouse=True)
-def wednesday() -> Iterator[None]:
-    """The clock is at the next Wednesday: what is in a week must not depend on the day of the test."""
-    today = datetime.now(UTC).replace(hour=12)
-    with time_machine.travel(today + timedelta(days=(2 - today.weekday()) % 7), tick=True):
-        yield
+pytestmark = pytest.mark.usefixtures("wednesday")
 
 
 async def periods_of(coach: CoachClient, customer: Json) -> list[tuple[str, str, str | None, str | None]]:

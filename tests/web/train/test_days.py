@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import aiohttp
@@ -13,14 +13,12 @@ from coaching_service.web.views.train.layout import label_day
 from tests.core.test_uploads import PDF
 from tests.support import training
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import NOON, TODAY
 from tests.support.training import block_with, client_path, exercise_of, form_of, hide, log, metrics_of, task
 from tests.support.visitor import HtmlPage
 from tests.web.conftest import ClientPage
 
 Json = dict[str, Any]
-
-TODAY = date(2031, 3, 5)  # a Wednesday; the database removes what has expired by its own clock, so it is in the future
-NOON = f"{TODAY}T12:00:00+00:00"
 
 
 def day(offset: int) -> str:

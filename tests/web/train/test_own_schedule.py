@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from datetime import date, timedelta
+from datetime import timedelta
 from typing import Any
 
 import time_machine
 
 from coaching_service.web.formatting import format_date
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import NOON, TODAY
 from tests.support.training import block_with, exercise_of, hide, own_log, read, task
 from tests.support.visitor import HtmlPage
 from tests.web.conftest import ClientPage
 
 Json = dict[str, Any]
-TODAY = date(2031, 3, 5)  # a Wednesday; the database removes what has expired by its own clock, so it is in the future
-NOON = f"{TODAY}T12:00:00+00:00"
 
 
 def day(offset: int) -> str:
