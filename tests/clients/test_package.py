@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import signal
 import sys
 import tarfile
@@ -43,16 +44,23 @@ async def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
+def install_command() -> str:
+    """The command of the guide that installs a wheel with the tested versions, by the `pip` on PATH."""
+    guide = (ROOT / "docs" / "small-server.md").read_text("utf-8")
+    [command] = re.findall(r"`/opt/coaching-service/bin/(pip install [^`]+\.whl)`", guide)
+    return str(command)
+
+
 @pytest.fixture(scope="module")
 async def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """`coaching-service`, installed in an empty environment with its dependencies of the versions tested here."""
     folder = tmp_path_factory.mktemp("installed")
     await run(sys.executable, "-m", "venv", str(folder / "venv"), cwd=folder)
-    lock = (ROOT / "scripts" / "requirements.lock").read_text("utf-8")
-    versions = re.findall(r"^([A-Za-z0-9._-]+==[^ \\;]+(?: ;[^\\\n]+)?)", lock, re.MULTILINE)
-    (folder / "versions.txt").write_text("\n".join(versions))
-    install = ("-m", "pip", "install", "--quiet", "--constraint", str(folder / "versions.txt"), str(wheel))
-    await run(str(folder / "venv" / "bin" / "python"), *install, cwd=folder)
+    (folder / "scripts").mkdir()
+    shutil.copy(ROOT / "scripts" / "constraints.txt", folder / "scripts")
+    (folder / "dist").mkdir()
+    shutil.copy(wheel, folder / "dist")
+    await run("bash", "-euc", f"PATH={folder}/venv/bin:$PATH; {install_command()}", cwd=folder)
     return folder / "venv" / "bin" / "coaching-service"
 
 
@@ -101,6 +109,19 @@ async def test_package_has_its_files_and_no_tests(wheel: Path) -> None:
     }
     assert source <= names
     assert {name.split("/")[0] for name in names} == {"coaching_service", f"coaching_service-{__version__}.dist-info"}
+
+
+async def test_the_guide_installs_the_tested_versions(program: Path, tmp_path: Path) -> None:
+    """Each package that is installed has the version in the constraints, and none lacks another."""
+    pip = (str(program.parent / "python"), "-m", "pip")
+    listed = json.loads(await run(*pip, "list", "--format=json", "--disable-pip-version-check", cwd=tmp_path))
+    installed = {each["name"].lower().replace("_", "-"): each["version"] for each in listed}
+    lines = (ROOT / "scripts" / "constraints.txt").read_text("utf-8").splitlines()
+    tested = dict(line.partition(" ")[0].split("==") for line in lines)
+    others = {name: version for name, version in installed.items() if tested.get(name) != version}
+    assert others.keys() == {"coaching-service", *(others.keys() & {"pip", "setuptools"})}
+    assert len(installed) > 30
+    await run(*pip, "check", "--disable-pip-version-check", cwd=tmp_path)
 
 
 async def test_quickstart_runs_on_the_installed_package(facts: dict[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +11,11 @@ from icalendar import Calendar
 
 from coaching_service.core.ids import ObjectId
 from tests.support.client import UNKNOWN, CoachClient, Reply
+from tests.support.fixed_clock import TODAY
 from tests.support.logs import recorded_logs
 from tests.support.training import employee_key
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 TITLE = "Legs; heavy, “now” \\ ñandú " + "and long " * 9
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+
+import pytest
 
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 NOTES = """Zercher squat: 4x8 @60kg | slow
 Larsen press: 3x10
 Zercher squat: 2x5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +11,11 @@ from aiohttp.test_utils import TestServer
 
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal, tool_result
 from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set, task
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(60)]
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.integrations.test_load_unit import convert
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, tool_change, tool_proposal, tool_result
 from tests.support.results import train
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(40)]
 Json = dict[str, Any]
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_result
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY - timedelta(days=number)) for number in range(12)]
 Json = dict[str, Any]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
+
+import pytest
 
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, tool_change, tool_proposal
 from tests.support.training import Json, metric_set
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(4)]
 LEGS = """A1) Zercher squat: 1x5 @40kg warmup, 3x8-10 @60kg rest 90s RPE8 | slow
 A2) Larsen press: 3x10/side

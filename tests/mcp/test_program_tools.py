@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
+
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 UPPER, LOWER = "A1) Bench press: 4x8 @?\nA2) Row: 4x10", "Back squat: 5x5 @80%"
 
 

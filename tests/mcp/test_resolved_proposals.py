@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.mcp.test_recall import OWN, after_a_minute, listed
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal, tool_result
 from tests.support.schedules import batch
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(9)]
 Json = dict[str, Any]
 

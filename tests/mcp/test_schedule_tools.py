@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(40)]
 TEXT = "Back squat: 4x8 @60kg, 1x8 @70%\nBench press: 3x10 @40kg\ncircuit Finisher, 2 rounds:\n- Bench press: 1x5 @20kg"
 

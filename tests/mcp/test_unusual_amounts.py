@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(60)]
 REASON = "UNUSUAL_AMOUNT"
 

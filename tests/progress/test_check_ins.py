@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 import time_machine
 
 from coaching_service.core.ids import ObjectId
@@ -29,6 +30,8 @@ from tests.support.training import (
     path_of,
     task,
 )
+
+pytestmark = pytest.mark.usefixtures("wednesday")
 
 
 async def test_weekly_form_is_scheduled_four_weeks_ahead_in_blocks_of_its_own(coach: CoachClient) -> None:
