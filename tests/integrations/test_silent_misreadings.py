@@ -307,3 +307,39 @@ async def test_times_with_an_offset_are_the_clients_day_and_a_note_of_all_rows_t
     [block] = await workouts(coach, ana)
     assert (block["date"], block["startTime"], block["comment"]) == ("2026-02-28", "21:30", "good")
     assert [each["comment"] for each in block["items"]] == [None, None]
+
+
+# --- found by random histories ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("load", "loads"),
+    [("1,250.5", [1250.5, 1250.5]), ("1,250", [1250, 1250]), ("100,95", [100, 95]), ("100.5/95", [100.5, 95])],
+)
+def test_a_load_with_thousands_is_not_two_loads_of_two_sets(load: str, loads: list[float]) -> None:
+    _, sets = found_in(
+        f'Date,Exercise,Sets,Reps,Weight (kg)\n2026-02-02,Squat,1,5,102.5\n2026-02-03,Squat,2,5,"{load}"\n'
+    )
+    assert [each.load for each in sets[1:]] == loads
+
+
+@pytest.mark.parametrize(
+    ("text", "unread"),
+    [
+        (
+            "Date,Workout #,Exercise,Sets×Reps,Set 1 (Reps),Set 1 (KG),Mood\n2026-02-02,1,Squat,1×5,5,60,good\n",
+            ["Mood"],
+        ),
+        (
+            "Date,Workout,Body Weight,Exercise 1,Weight (KG),Set 1,Set 2\n2026-02-02,A,80,Squat,60,5,5\n",
+            ["Body Weight"],
+        ),
+        (
+            "WorkoutTitle,ScheduledDate,BlockValue,ExerciseTitle,ExerciseData\nA,2026-02-02,7,Squat,5 rep x 60 kilogram\n",
+            ["BlockValue"],
+        ),
+    ],
+)
+def test_columns_that_are_not_read_are_reported_of_rows_with_several_sets(text: str, unread: list[str]) -> None:
+    found, _ = found_in(text)
+    assert [each["column"] for each in found.kinds if each["code"] == "UNKNOWN_COLUMN"] == unread

@@ -192,3 +192,40 @@ def generated_workouts() -> Iterator[Workout]:
             kg = random.randint(8, 60) * 2.5
             sets += [Done(name, random.randint(3, 12), kg, round(kg / KG_OF_LB)) for _ in range(random.randint(2, 4))]
         yield Workout(day.isoformat(), "18:00", "19:00", f"Day {random.choice('ABC')}", "", 60, tuple(sets))
+
+
+def random_workouts(random: Random, count: int) -> Iterator[Workout]:
+    """Sessions with anything that a set may have, on a day each; the sets of an exercise have the same amounts."""
+    day = date(2025, 1, 2)
+    for _ in range(count):
+        day += timedelta(days=random.randint(1, 9))
+        minutes, hour = random.randint(20, 130), random.randint(6, 20)
+        end = hour * 60 + minutes
+        sets: list[Done] = []
+        for name in random.sample(("Squat", "Row", "Dip", "Plank", "Run", "Carry", "Press"), random.randint(1, 5)):
+            sets += _random_sets(random, name)
+        title, note = random.choice(("Upper A", "Lower B", "Day 3")), random.choice(("", "Slept badly", "ok"))
+        start = f"{hour:02}:{random.choice((0, 5, 29)):02}"
+        end += int(start[3:])
+        yield Workout(day.isoformat(), start, f"{end // 60:02}:{end % 60:02}", title, note, minutes, tuple(sets))
+
+
+def _random_sets(random: Random, name: str) -> list[Done]:
+    kg = random.choice(
+        (random.randint(1, 120) * 2.5, random.randint(1, 900) / 4, random.randint(100, 1500) / 10, 1250.5)
+    )
+    lb = round(kg / KG_OF_LB, 1)
+    sets: list[Done] = []
+    for _ in range(random.randint(1, 5)):
+        reps, rpe = random.randint(1, 30), random.choice((None, None, 7.5, 8, 9.5))
+        kind: Literal["normal", "warmup"] = "warmup" if random.random() < 0.3 else "normal"
+        seconds, km = random.choice((20, 45, 600, 1710, 5400)), random.choice((0.4, 1.5, 5.2, 21.1, 42.195))
+        sets.append(
+            {
+                "Dip": Done(name, reps, rpe=rpe, kind=kind),
+                "Plank": Done(name, seconds=seconds),
+                "Run": Done(name, seconds=seconds, km=km, miles=round(km / 1.609344, 3)),
+                "Carry": Done(name, kg=kg, lb=lb, km=km, miles=round(km / 1.609344, 3)),
+            }.get(name, Done(name, reps, kg, lb, kind, rpe))
+        )
+    return sets

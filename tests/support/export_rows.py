@@ -139,6 +139,9 @@ def strong(columns: Sequence[str], unit: Unit = "kg") -> Rows:
             "notes": each.notes,
             "workout notes": workout.notes,
             "rpe": _or_empty(each.rpe),
+            "number": 12,
+            "duration in seconds": workout.minutes * 60,
+            "meters": float(round((each.km or 0) * 1000, 1)),
         }
         return [cells[column] for column in columns]
 
@@ -171,6 +174,11 @@ STRONG_HEADINGS = {
     "order": "Set Order", "weight": "Weight", "weight unit": "Weight Unit", "reps": "Reps", "distance": "Distance",
     "distance unit": "Distance Unit", "seconds": "Seconds", "notes": "Notes", "workout notes": "Workout Notes",
     "rpe": "RPE",
+}  # fmt: skip
+STRONG_2024 = {
+    "number": "Workout #", "date": "Date", "title": "Workout Name", "duration in seconds": "Duration (sec)",
+    "exercise": "Exercise Name", "order": "Set Order", "weight": "Weight (kg)", "reps": "Reps", "rpe": "RPE",
+    "meters": "Distance (meters)", "seconds": "Seconds", "notes": "Notes", "workout notes": "Workout Notes",
 }  # fmt: skip
 STRONG_IN_GERMAN = {
     "date": "Datum", "title": "Workout-Name", "duration": "Dauer", "exercise": "Name der Übung",
@@ -208,6 +216,72 @@ gravl = _row_for_each_set(
     *("day", "start", "title", "app", "minutes", 300, "exercise", "superset", "number", "kind"),
     *("reps", "kg", "km", "seconds", "", "", "rpe", "workout notes"),
 )
+
+FITBOD = [
+    "Date", "Exercise", "Reps", "Weight(kg)", "Duration(s)", "Distance(m)", "Incline", "Resistance", "isWarmup",
+    "Note", "multiplier",
+]  # fmt: skip
+LIFTOSAUR = [
+    "Workout DateTime", "Program", "Day Name", "Exercise", "Is Warmup Set?", "Required Reps", "Completed Reps",
+    "Is AMRAP?", "Required RPE", "Completed RPE", "Log RPE?", "Required Weight Value", "Required Weight Unit",
+    "Completed Weight Value", "Completed Weight Unit", "Ask Weight?", "Completed Reps Time", "Target Muscles",
+    "Synergist Muscles", "Notes",
+]  # fmt: skip
+JEFIT = [
+    "USERID", "TIMESTAMP", "belongSys", "logs", "_id", "record", "mydate", "eid", "ename", "day_item_id",
+    "belongsession", "logTime", "interval_logs", "auto_generated",
+]  # fmt: skip
+
+
+def _instant(workout: Workout, *_: object) -> str:
+    return f"{workout.day} {workout.start}:00 +0000"
+
+
+fitbod = _row_for_each_set(
+    *(_instant, "exercise", lambda _, done, __: done.reps or 0, lambda _, done, __: float(done.kg or 0)),
+    *(lambda _, done, __: float(done.seconds or 0), lambda _, done, __: round((done.km or 0) * 1000, 1)),
+    *(0.0, 0.0, lambda _, done, __: str(done.kind == "warmup").lower(), "notes", 1.0),
+)
+liftosaur = _row_for_each_set(
+    *(lambda workout, *_: f"{workout.day}T{workout.start}:00.000Z", "5/3/1", "title", "exercise"),
+    *(lambda _, done, __: int(done.kind == "warmup"), 17, "reps", 0, 6.5, "rpe", 0, 321, "kg", "kg"),
+    *(lambda _, done, __: "" if done.kg is None else "kg", 0, "", "Chest", "Triceps", "notes"),
+)
+
+
+def jefit(workout: Workout) -> list[list[object]]:
+    """A row for each exercise with repetitions, below the headings of one section of the file."""
+    rows: list[list[object]] = []
+    for name, sets in workout.exercises:
+        if counted := [each for each in sets if each.reps is not None]:
+            logs = ",".join(f"{each.kg or 0:g}x{each.reps}" for each in counted)
+            rows.append([7, f"{workout.day} 00:00:00", 1, logs, 1, 80, workout.day, 21, name, 1, 1000, 1, "", ""])
+    return rows
+
+
+_BLOCKS = 8
+STRONGLIFTS_2015 = [
+    *("Date", "Note", "Workout", "Body Weight"),
+    *(
+        heading
+        for number in range(1, _BLOCKS + 1)
+        for heading in (f"Exercise {number}", "Weight (KG)", "Weight (LB)", *(f"Set {each}" for each in range(1, 6)))
+    ),
+]
+
+
+def stronglifts_2015(workout: Workout) -> list[list[object]]:
+    """A row for a session; the sets of an exercise have one load."""
+    cells: list[object] = []
+    for name, sets in workout.exercises:
+        counted = [each for each in sets if each.reps is not None]
+        for kg, same in groupby(counted, key=lambda each: each.kg):
+            reps: list[object] = [each.reps for each in same]
+            load = ("", "") if kg is None else (kg, round(kg / KG_OF_LB, 2))
+            cells += [name, *load, *reps, *[""] * (5 - len(reps))]
+    cells = cells[: _BLOCKS * 8]
+    return [[workout.day, workout.notes, workout.title, "", *cells, *[""] * (_BLOCKS * 8 - len(cells))]]
+
 
 _STRONGLIFTS_SETS = 5
 

@@ -125,6 +125,12 @@ def own_csv(client_id: str, client_name: str) -> Export:
     return Export("own CSV", "workouts", headings, rows_of)
 
 
+def as_sections(rows: Sequence[Sequence[object]]) -> bytes:
+    """A file of JEFIT: sections, each with its own headings."""
+    before = "### SETTING ####################\n\nrow_id,USERID,mass,length\n1,7,kg,cm\n\n#######################\n\n"
+    return before.encode() + b"### EXERCISE LOGS ##############\n\n" + as_csv(rows) + b"\n#######################\n"
+
+
 _BY_DAY = frozenset({"seconds", "meters"})
 _TITLES = frozenset({"clock", "title"})
 
@@ -137,6 +143,14 @@ def _strong(name: str, headings: Mapping[str, str], columns: Sequence[str], unit
     return Export(name, "strong", [headings[each] for each in columns], of.strong(columns, unit), unit=unit, **more)
 
 
+# Exports whose sets differ from those made by hand: they have other titles, or times with an offset.
+OTHER_EXPORTS: tuple[Export, ...] = (
+    _strong("Strong in 2024", of.STRONG_2024, [*of.STRONG_2024], encode=lambda rows: as_csv(rows, ";")),
+    Export("Fitbod", "fitbod", of.FITBOD, of.fitbod, has=frozenset({"kind", "seconds", "meters"})),
+    Export("Liftosaur", "liftosaur", of.LIFTOSAUR, of.liftosaur, has=frozenset({"title", "kind", "rpe"})),
+    Export("JEFIT", "jefit", of.JEFIT, of.jefit, has=frozenset(), encode=as_sections),
+    Export("StrongLifts to 2019", "stronglifts", of.STRONGLIFTS_2015, of.stronglifts_2015, has=frozenset({"title"})),
+)
 EXPORTS: tuple[Export, ...] = (
     _hevy("Hevy in kg", of.hevy_headings("kg"), "en"),
     _hevy("Hevy in lb", of.hevy_headings("lb"), "us", "lb"),

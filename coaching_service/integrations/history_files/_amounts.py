@@ -61,7 +61,7 @@ def list_in(cell: Cell, sign: DecimalSign | None) -> list[Cell]:
     if not isinstance(cell, str) or not _SEPARATOR.search(cell) or values.is_made_date(cell):
         return []
     text = cell.strip()
-    if sign == "." and values.decimal_signs(text) == {".", ","}:  # thousands
+    if sign == "." and values.is_plain_number(text) and "." in values.decimal_signs(text):  # thousands
         return []
     parts = _BETWEEN["." if sign == "." or text.count(",") > 1 else ","].split(text)
     found = [_LISTED.fullmatch("0" if part in ("-", "\u2013") else part) for part in parts]

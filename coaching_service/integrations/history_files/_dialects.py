@@ -34,7 +34,7 @@ class Dialect:
         distance_unit: The same for distances.
         sessions_by_day: Whether the sets of a day are one session.
         is_mixed: Whether rows of different sessions may be mixed.
-        expand: For rows that are not one set.
+        expand: For rows that are not one set, with `reads`: whether it reads the column of a heading, or knows it.
         is_general: Whether tables that people made may have its marks, with any other columns.
         sets_in: The words of the heading of a column with all sets of a row, as `60x10,65x8`, and the two fields.
         unit_heading: The words of the heading of another table of the file, which has the unit of loads.
@@ -49,6 +49,7 @@ class Dialect:
     sessions_by_day: bool = False
     is_mixed: bool = False
     expand: Expand | None = None
+    reads: Callable[[str], bool] | None = None
     is_general: bool = False
     sets_in: tuple[str, tuple[Field, Field]] | None = None
     unit_heading: str | None = None
@@ -127,16 +128,19 @@ DIALECTS: tuple[Dialect, ...] = (
         "stronglifts",
         marks=(("exercise 1",), ("set 1",), ("date",)),
         expand=_stronglifts.expand_exercises,
+        reads=_stronglifts.reads,
     ),
     Dialect(
         "trainheroic",
         marks=(("exercisedata", "exercise data"), ("exercisetitle", "exercise title")),
         expand=_trainheroic.expand,
+        reads=_trainheroic.reads,
     ),
     Dialect(
         "stronglifts",
         marks=(("set 1 reps", "set 1", "sets reps", "sets x reps", "setsxreps"), ("exercise",), ("date",)),
         expand=_stronglifts.expand,
+        reads=_stronglifts.reads,
     ),
     Dialect(
         "gravl",

@@ -69,6 +69,13 @@ def has_sets_in_a_cell(headings: Sequence[str], cells: Sequence[Cell]) -> bool:
     return isinstance(reps, str) and SEVERAL_SETS.fullmatch(reps) is not None and {*filter(None, names)} <= known
 
 
+def reads(heading: str) -> bool:
+    """Return whether the column of a heading is read, or has nothing to read: the number of a workout."""
+    words = read_heading(heading).words
+    known = {*_COLUMNS, *_SETS_BY_REPS, *_LOADS, "workout number"}
+    return words in known or bool(_SET.fullmatch(words) or _EXERCISE.fullmatch(words))
+
+
 @dataclass
 class _Row:
     shared: dict[Field, tuple[Cell, Unit | None]] = field(default_factory=dict)

@@ -43,6 +43,11 @@ def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Fiel
         yield shared
 
 
+def reads(heading: str) -> bool:
+    """Return whether the column of a heading is read."""
+    return read_heading(heading).words.replace(" ", "") in {*_COLUMNS, "exercisedata"}
+
+
 def _sets_of(data: str) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
     """Yield the quantities of each set; one value stands for all sets. Parts that are none are in `leftOut`."""
     parts = [part for part in re.split(r"\s+x\s+", data) if part.strip() and part.strip().casefold() != "bodyweight"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from coaching_service.integrations.history_files._dialects import DIALECTS, Dialect
+from coaching_service.integrations.history_files._dialects import CLIENT_FIELDS, DIALECTS, Dialect
 from coaching_service.integrations.history_files._headings import Unit, read_heading, words_of
 from coaching_service.integrations.history_files._vocabulary import Field
 from coaching_service.integrations.history_files.models import Problem, Question
@@ -129,8 +129,13 @@ def find_unused(dialect: Dialect, headings: Sequence[str], read: Sequence[str], 
 
     The same loads in another unit are no repetition. `read` are the headings as the dialect reads them.
     """
-    if dialect.expand is not None:
-        return {}
+    if dialect.reads is not None:
+        return {
+            number: "UNKNOWN_COLUMN"
+            for number, (heading, name) in enumerate(zip(headings, read, strict=True))
+            if heading and columns.get(heading) != "" and not dialect.reads(name)
+            if dialect.field_of(name) not in CLIENT_FIELDS
+        }
     first_of: dict[Field, tuple[int, Unit | None]] = {}
     unused: dict[int, str] = {}
     for number, (heading, name) in enumerate(zip(headings, read, strict=True)):
