@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -9,6 +10,7 @@ TIMEZONES = frozenset(available_timezones() - {"Factory", "localtime", "posixrul
 YEARS = range(1900, 2200)  # of all dates and times that are stored
 FIRST_DATE, LAST_DATE = date(YEARS[0], 1, 1), date(YEARS[-1], 12, 31)
 _MINUTES_OF_DAY = 1440
+_MOST_NAMED_DAYS = 6
 
 
 def zone_of(timezone: str) -> ZoneInfo:
@@ -62,3 +64,29 @@ def add_years(day: date, years: int) -> date:
 def format_day(day: date) -> str:
     """Return 2026-03-02 as `Mon 2 Mar 2026`."""
     return f"{day:%a} {day.day} {day:%b %Y}"
+
+
+def name_days(days: Collection[str], today: str) -> str:
+    """Return days (YYYY-MM-DD) in words: `2 and 9 Dec`, `30 Nov and 2 Dec`.
+
+    More than six are the first and the last: `2 Dec to 20 Jan 2027 (14 days)`. The year of `today` is left out.
+    """
+    ordered = sorted(date.fromisoformat(day) for day in {*days})
+    if len(ordered) > _MOST_NAMED_DAYS:
+        return f"{_join_days([ordered[0], ordered[-1]], today, ' to ')} ({len(ordered)} days)"
+    return _join_days(ordered, today, " and ")
+
+
+def name_period(first: str, last: str, today: str) -> str:
+    """Return a period (two days, YYYY-MM-DD) in words: `2 to 9 Dec`; the year of `today` is left out."""
+    return _join_days(sorted({date.fromisoformat(first), date.fromisoformat(last)}), today, " to ")
+
+
+def _join_days(ordered: Sequence[date], today: str, last: str) -> str:
+    """Return days with `last` before the last; the month is only after the last of its days, and so is the year."""
+    words = []
+    for day, following in zip(ordered, [*ordered[1:], None], strict=False):
+        is_last = following is None or (following.year, following.month) != (day.year, day.month)
+        year = f" {day.year}" if day.year != int(today[:4]) else ""
+        words.append(f"{day.day} {day:%b}{year}" if is_last else f"{day.day}")
+    return last.join(filter(None, [", ".join(words[:-1]), *words[-1:]]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.check_ins import day
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal
 from tests.support.schedules import EVER
 from tests.support.training import Json, block_with, client_path, task
 
@@ -21,7 +21,7 @@ async def test_assistant_enters_a_week_of_illness_and_the_return(coach: CoachCli
     noted = await mcp.call("set_availability", **about, kind="ill", until=day(coach, 6), note="Flu.")
     ill = await approve(coach, tool_proposal(noted, "CONTACT"))
     assert ill["summary"] == (
-        f"Set «Ana» ill {day(coach, 0)} to {day(coach, 6)} «Flu.». 1 workout planned in it: «Legs» on {day(coach, 2)}. "
+        f"Set «Ana» ill {day(coach, 0)} to {day(coach, 6)} «Flu.». 1 workout planned in it: «Legs» on {named(day(coach, 2))}. "
         "With back, shift or drop them."
     )
     shown = (await mcp.call("get_workouts", **about, startDate=day(coach, 0), endDate=day(coach, 9)))[
@@ -31,8 +31,8 @@ async def test_assistant_enters_a_week_of_illness_and_the_return(coach: CoachCli
     back = {"kind": "back", "startDate": day(coach, 4), "planned": "shift"}
     returned = tool_change(await mcp.call("set_availability", **about, **back))
     assert returned["summary"] == (
-        f"Set «Ana» back from {day(coach, 4)}: ill {day(coach, 0)} to {day(coach, 3)} «Flu.»; moved 1 workout by 4 days, "
-        f"to {day(coach, 6)} to {day(coach, 6)}."
+        f"Set «Ana» back from {named(day(coach, 4))}: ill {day(coach, 0)} to {day(coach, 3)} «Flu.»; moved 1 workout by 4 days, "
+        f"to {named(day(coach, 6))}."
     )
     assert await calendar(coach, ana) == [(day(coach, 6), "Legs")]
     tool_change(await mcp.call("undo", changeId=returned["changeId"]))

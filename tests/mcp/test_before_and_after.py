@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal
 
 pytestmark = pytest.mark.usefixtures("wednesday")
 NOTES = """Zercher squat: 4x8 @60kg | slow
@@ -29,16 +29,16 @@ async def test_new_and_moved_workouts_name_what_their_days_held(mcp: McpHttpClie
 
     more = [{"date": DAYS[number], "name": f"{number}"} for number in (0, 1, 2)]
     created = tool_change(await mcp.call("create_workout", **about, days=more))
-    assert created["summary"].endswith(f"; there were already «A» on {DAYS[0]}, «B» on {DAYS[1]}.")
+    assert created["summary"].endswith(f"; there were already «A» on {named(DAYS[0])}, «B» on {named(DAYS[1])}.")
 
     moved = {**about, "workoutId": created["workoutIds"][2], "date": DAYS[1], "name": "C", "order": 0}
     line = tool_change(await mcp.call("update_workout", **moved))["summary"]
     assert line == (
-        f"Changed the workout «2» → «C» of «Ana», {DAYS[2]} → {DAYS[1]}, position 0 of the day; "
-        f"there were already «B» on {DAYS[1]}, «1» on {DAYS[1]}."
+        f"Changed the workout «2» → «C» of «Ana», {named(DAYS[2])} → {named(DAYS[1])}, position 0 of the day; "
+        f"there were already «B» on {named(DAYS[1])}, «1» on {named(DAYS[1])}."
     )
     stays = tool_change(await mcp.call("update_workout", **{**moved, "order": 2}))["summary"]
-    assert stays == f"Changed the workout «C» of «Ana», {DAYS[1]}, position 0 → 2 of the day."
+    assert stays == f"Changed the workout «C» of «Ana», {named(DAYS[1])}, position 0 → 2 of the day."
 
 
 async def test_items_are_stated_before_and_after(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -126,11 +126,11 @@ async def test_a_program_and_check_ins_are_stated_before_and_after(mcp: McpHttpC
     daily = {"taskFields": {"title": "Weigh yourself", "description": None}, "everyDays": 2, "startDate": DAYS[1]}
     (await coach.post(f"/coach/customers/{client['_id']}/check-ins", daily)).ok(201)
     ill = {"customerId": client["_id"], "kind": "ill"}
-    named = f"«Weigh yourself» on {DAYS[1]}, «Weigh yourself» on {DAYS[3]}"
+    both = f"«Weigh yourself» on {named(DAYS[1])}, «Weigh yourself» on {named(DAYS[3])}"
     line = tool_change(await mcp.call("set_availability", **ill, startDate=DAYS[0], until=DAYS[3]))["summary"]
-    assert f". 2 check-ins removed: {named}. Nothing" in line
+    assert f". 2 check-ins removed: {both}. Nothing" in line
     line = tool_change(await mcp.call("set_availability", **ill, startDate=DAYS[0], until=DAYS[2]))["summary"]
-    assert f". 1 check-in added: «Weigh yourself» on {DAYS[3]}. Nothing" in line
+    assert f". 1 check-in added: «Weigh yourself» on {named(DAYS[3])}. Nothing" in line
 
 
 async def test_repetitions_and_changes_of_several_clients_are_stated(mcp: McpHttpClient, coach: CoachClient) -> None:

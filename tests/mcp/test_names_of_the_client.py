@@ -46,7 +46,7 @@ async def test_short_name_means_the_exercise_of_the_client(mcp: McpHttpClient, c
     assert adjusted["summary"].endswith(" Read «squats» as «Paused box squat».")
     swap = {"exercise": "bench press", "withExercise": "paused squat", "startDate": DAYS[0]}
     swapped = tool_change(await mcp.call("replace_exercise", **about, **swap))
-    assert "Replaced «Larsen bench press» with «Paused box squat» in 1 item" in swapped["summary"]
+    assert "Replaced «Larsen bench press» by «Paused box squat» in 1 workout" in swapped["summary"]
     tool_change(await mcp.call("undo", changeId=swapped["changeId"]))
     log = {"date": DAYS[0], "text": "squat: 8, 8, 8 @65kg"}
     tool_change(await mcp.call("log_workout", **about, **log))
@@ -66,7 +66,7 @@ async def test_library_comes_after_the_client(mcp: McpHttpClient, coach: CoachCl
     assert await planned(mcp, client, "Landmine lunge: 3x8") == ["Landmine lunge"]
     about = {"startDate": DAYS[0], "exercise": "lunge", "withExercise": "Landmine lunge"}
     swapped = tool_change(await mcp.call("replace_exercise", customerId=client["_id"], **about))
-    assert "Replaced «Zercher lunge» with «Landmine lunge» in 1 item of «Ana»" in swapped["summary"]
+    assert "Replaced «Zercher lunge» by «Landmine lunge» in 1 workout of «Ana»" in swapped["summary"]
     nothing = tool_change(
         await mcp.call("replace_exercise", customerId=other["_id"], **{**about, "exercise": "Zercher lunge"})
     )
@@ -78,7 +78,7 @@ async def test_numbers_have_to_match_and_what_is_there_is_said(mcp: McpHttpClien
     about = {"customerId": client["_id"], "startDate": DAYS[0]}
     adjust = {**about, "endDate": DAYS[0], "addReps": 1}
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, exercises=["45 degree hyperext"]))
-    assert "Adjusted 1 item" in adjusted["summary"]
+    assert "Adjusted 1 workout" in adjusted["summary"]
     assert ", repetitions +1 of «Hyperext 45 degree»; «Hyperext 45 degree» 8 → 9 reps." in adjusted["summary"]
     unknown = tool_error(
         await mcp.call("adjust_schedule", **adjust, exercises=["hyperext 60 degree", "nordic"]),

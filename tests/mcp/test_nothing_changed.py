@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
-from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, tool_change, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, named, tool_change, tool_proposal
 from tests.support.training import Json, metric_set
 
 pytestmark = pytest.mark.usefixtures("wednesday")
@@ -68,7 +68,9 @@ async def test_other_records_that_are_so_already(mcp: McpHttpClient, coach: Coac
     client = {"customerId": about["customerId"]}
     same = {"name": "Legs", "date": DAYS[0], "order": 0}
     line = await unchanged(mcp, "update_workout", **about, **same)
-    assert line == (f"Nothing changed: the workout «Legs» of «Ana» is already on {DAYS[0]}, position 0 of the day.")
+    assert line == (
+        f"Nothing changed: the workout «Legs» of «Ana» is already on {named(DAYS[0])}, position 0 of the day."
+    )
     await unchanged(mcp, "update_workout", **about, name="Legs")
     program = {"name": "Base", "description": "Four weeks"}
     created = tool_change(await mcp.call("save_program", **program, days=[{"day": 1, "name": "A"}]))

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
-from tests.support.mcp_client import McpHttpClient, tool_change, tool_error, tool_proposal, tool_result
+from tests.support.mcp_client import McpHttpClient, named, tool_change, tool_error, tool_proposal, tool_result
 from tests.support.training import client_path
 
 pytestmark = pytest.mark.usefixtures("wednesday")
@@ -28,13 +28,13 @@ async def test_days_are_cleared_but_for_what_was_done(mcp: McpHttpClient, coach:
 
     cleared = tool_change(await mcp.call("clear_schedule", **about, startDate=DAYS[0], endDate=DAYS[2]))
     assert cleared["summary"] == (
-        f"Removed 2 workouts: «A» on {DAYS[0]}, «C» on {DAYS[2]} of «Ana», {DAYS[0]} to {DAYS[2]}; "
-        f"kept 1 workout: «B» on {DAYS[1]}, with something done."
+        f"Removed 2 workouts of «Ana», {named(DAYS[0], DAYS[2])}: «A» on {named(DAYS[0])}, «C» on {named(DAYS[2])}; "
+        f"kept 1 workout with something done: «B» on {named(DAYS[1])}."
     )
     blocks = await coach.calendar(client, DAYS[0], DAYS[2])
     assert [block["name"] for block in blocks] == ["Check-in", "B"]
     nothing = tool_change(await mcp.call("clear_schedule", **about, startDate=DAYS[3], endDate=DAYS[3]))
-    assert nothing["summary"] == f"Removed 0 workouts of «Ana», {DAYS[3]} to {DAYS[3]}. Nothing was changed."
+    assert nothing["summary"] == f"Removed 0 workouts of «Ana», {named(DAYS[3])}. Nothing was changed."
     other = (await coach.create_customer("Bo"))["_id"]
     for tool, more in (("clear_schedule", {}), ("adjust_schedule", {"addLoad": 2.5})):  # many days, many clients
         both = {"customerIds": [client["_id"], other], "startDate": DAYS[3], "endDate": DAYS[19]}

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from tests.support import training
 from tests.support.attention import count_of
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_result
+from tests.support.mcp_client import TODAY, McpHttpClient, approve, named, tool_change, tool_error, tool_result
 from tests.support.results import read_compliance, train
 from tests.support.training import block_with, log, task
 
@@ -21,7 +21,7 @@ async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> No
     assert tool_result(await mcp.call("list_programs", search="base stren"))["docs"][0]["_id"] == program["_id"]
     known = {"customerId": client["_id"], "programId": program["_id"]}
     done = tool_change(await mcp.call("assign_program", **known, startDate=TODAY))
-    assert done["summary"] == f"Assigned «Base» to «Ana»: 1 workouts from {TODAY} to {TOMORROW}."
+    assert done["summary"] == f"Assigned «Base» to «Ana»: 1 workout, {named(TOMORROW)}."
     assert [block["date"] for block in await coach.calendar(client, TODAY, TOMORROW)] == [TOMORROW]
 
 

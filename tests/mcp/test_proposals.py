@@ -15,6 +15,7 @@ from tests.support.mcp_client import (
     McpHttpClient,
     approve,
     invitation,
+    named,
     propose_invitation,
     tool_change,
     tool_error,
@@ -230,12 +231,12 @@ async def test_changes_have_the_lines_that_differ_uncut(
 
     swap = {"exercise": "Bench press", "withExercise": "Dumbbell press", "startDate": dates[0], "endDate": dates[8]}
     summary, changes = await shown("replace_exercise", "MANY_DAYS", **swap, load="keep")
-    assert summary.startswith("Replace «Bench press» with «Dumbbell press» in 2 items of «Ana», ")
+    assert summary.startswith("Replace «Bench press» by «Dumbbell press» in 1 workout (2 items) of «Ana», ")
     before = ["A1) Bench press: 3x10 @40kg, 1x5 @70%", "Bench press: 1x5"]
     assert changes == [[before, [line.replace("Bench press", "Dumbbell press") for line in before]]]
 
     summary, changes = await shown("clear_schedule", "MANY_DAYS", startDate=dates[0], endDate=dates[8])
-    assert summary == f"Remove 1 workout: «Legs» on {dates[0]} of «Ana», {dates[0]} to {dates[8]}."
+    assert summary == f"Remove 1 workout of «Ana», {named(dates[0])}: «Legs» on {named(dates[0])}."
     assert changes == [[text.split("\n"), None]]
 
     day = {"date": TODAY, "name": "Now", "text": "Back squat: 4x8 @60kg\nBench press: 3x10\nBench press: 1x5"}
@@ -371,6 +372,52 @@ async def test_a_proposal_whose_records_have_changed_closes_itself(
     assert (stale["status"], stale["decidedBy"], stale["decidedIn"]) == ("stale", None, None)
     (await session.post(f"{path}/approve")).refused(409)
     assert "Make the call again" in (await mcp.call("get_proposal", proposalId=stale["_id"]))["content"][0]["text"]
+
+
+async def test_a_proposal_whose_source_has_changed_closes_itself(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    """What is copied is no record that changes: a week, and a program; what was done in it does not matter."""
+    await coach.create_exercise("Squat")
+    ana = await coach.create_customer("Ana")
+    days = [str(each) for each in range_of_days(9)]
+    text = {"name": "Legs", "text": "Squat: 4x8 @60kg"}
+    source = tool_change(await mcp.call("create_workout", customerId=ana["_id"], days=[{"date": TODAY, **text}]))
+    program = tool_change(await mcp.call("save_program", name="Base", days=[{"day": each, **text} for each in (1, 8)]))
+    [day, *_] = (await coach.get(f"/coach/programs/{program['programId']}/wblock", startDay=1, endDay=9)).ok()
+    [block] = await coach.calendar(ana, TODAY, TODAY)
+    copied = {"startDate": TODAY, "endDate": days[0], "targetDate": days[1], "repeat": 4}
+    calls: list[tuple[str, Json]] = [
+        ("copy_schedule", copied),
+        ("assign_program", {"programId": program["programId"], "startDate": days[1]}),
+    ]
+    proposed = [
+        tool_proposal(await mcp.call(tool, customerId=ana["_id"], **arguments), "MANY_DAYS")["proposalId"]
+        for tool, arguments in calls
+    ]
+
+    async def states() -> list[str]:
+        for each in proposed:
+            job = {"companyId": coach.ctx.company_id, "proposalId": ObjectId(each)}
+            await service.expire_step(coach.ctx.services, Job(ObjectId(), job, 1))
+        return [(await session.get(f"/coach/proposals/{each}")).ok()["status"] for each in proposed]
+
+    assert await states() == ["pending", "pending"]
+    tool_change(await mcp.call("log_workout", customerId=ana["_id"], workoutId=source["workoutId"], text="Squat: 8"))
+    assert await states() == ["pending", "pending"]
+    item = {"exerciseSets": [{"index": 1, "type": "reps_load", "reps": 8, "load": 65}]}
+    path = f"/coach/programs/{program['programId']}/wblocks/{day['_id']}/witems/{day['items'][0]['_id']}"
+    (await coach.patch(path, item)).ok()
+    assert await states() == ["pending", "stale"]
+    (await coach.post(client_path(ana, "wblocks"), {"name": "New", "date": days[0]})).ok(201)
+    assert await states() == ["stale", "stale"]
+
+    again = [tool_proposal(await mcp.call(tool, customerId=ana["_id"], **sent), "MANY_DAYS") for tool, sent in calls]
+    (await coach.patch(path, {"exerciseSets": [{"index": 1, "type": "reps_load", "reps": 5, "load": 70}]})).ok()
+    (await coach.delete(f"{client_path(ana, 'wblocks')}/{block['_id']}")).ok(204)
+    for each in again:
+        reply = await session.post(f"/coach/proposals/{each['proposalId']}/approve")
+        assert reply.refused(409)["code"] == "PROPOSAL_STALE"
 
 
 async def test_an_idempotency_key_holds_beyond_the_approval(

@@ -5,8 +5,18 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
+from coaching_service.core.dates import name_period
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal, tool_result
+from tests.support.mcp_client import (
+    TODAY,
+    McpHttpClient,
+    approve,
+    named,
+    tool_change,
+    tool_error,
+    tool_proposal,
+    tool_result,
+)
 from tests.support.training import client_path, exercise_of, log
 
 TOMORROW = str(date.fromisoformat(TODAY) + timedelta(days=1))
@@ -67,9 +77,9 @@ async def test_nothing_replaced_names_the_days_that_were_searched(mcp: McpHttpCl
         await coach.create_exercise(name)
     swap = {"customerId": ana["_id"], "exercise": "Back squat", "withExercise": "Front squat", "startDate": TODAY}
     nothing = tool_change(await mcp.call("replace_exercise", **swap))["summary"]
-    assert f"in 0 items of «Ana», from {TODAY} on." in nothing
+    assert f"in 0 workouts of «Ana», from {named(TODAY)} on." in nothing
     some = tool_change(await mcp.call("replace_exercise", **swap, endDate=TOMORROW))["summary"]
-    assert f"in 0 items of «Ana», {TODAY} to {TOMORROW}." in some
+    assert f"in 0 workouts of «Ana», {name_period(TODAY, TOMORROW, TODAY)}." in some
 
 
 async def test_errors_name_the_arguments_of_the_tool(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from coaching_service.core.dates import name_period
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal
 
 pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(40)]
@@ -38,8 +39,8 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     copied = tool_change(await mcp.call("copy_schedule", **copy, repeat=2, exercises=["bench press"]))
     assert len(copied["workoutIds"]) == 2
     assert copied["summary"] == (
-        f"Copied {DAYS[0]} to {DAYS[1]} of «Ana»: 2 new workouts from {DAYS[2]} to {DAYS[5]}, load +2.5 of «Bench press»; "
-        "«Bench press» 20 → 22.5 kg, 20 → 25 kg, 40 → 42.5 kg, 40 → 45 kg."
+        f"Copied {name_period(DAYS[0], DAYS[1], str(TODAY))} of «Ana»: 2 new workouts, {named(DAYS[2], DAYS[4])}, "
+        "load +2.5 of «Bench press»; «Bench press» 20 → 22.5 kg, 20 → 25 kg, 40 → 42.5 kg, 40 → 45 kg."
     )
     read = await lines(mcp, client, 4, 5)
     assert read == [
@@ -52,8 +53,8 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     adjust = {**about, "startDate": DAYS[2], "endDate": DAYS[5]}
     adjusted = tool_change(await mcp.call("adjust_schedule", **adjust, addPercent=-10, addReps=1))
     assert adjusted["summary"] == (
-        f"Adjusted 6 items of «Ana» from {DAYS[2]} to {DAYS[5]}, load -10%, repetitions +1; «Back squat» 60 → 55 kg, "
-        "8 → 9 reps, «Bench press» 22.5 → 20.25 kg, 25 → 22.5 kg, 42.5 → 37.5 kg, 45 → 40 kg, 10 → 11 reps, 5 → 6 reps."
+        f"Adjusted 2 workouts (6 items) of «Ana», {named(DAYS[2], DAYS[4])}, load -10%, repetitions +1; "
+        "«Back squat» 60 → 55 kg, 8 → 9 reps, «Bench press» 22.5 → 20.25 kg, 25 → 22.5 kg, 42.5 → 37.5 kg, 45 → 40 kg, 10 → 11 reps, 5 → 6 reps."
     )
     assert f"{DAYS[2]} «Back squat»: 4x9 @55kg, 1x9 @70%" in await lines(mcp, client, 2, 2)
 
@@ -62,7 +63,8 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     }
     swapped = tool_change(await mcp.call("replace_exercise", **swap))
     assert swapped["summary"] == (
-        f"Replaced «Bench press» with «Dumbbell press» in 2 items of «Ana», {DAYS[4]} to {DAYS[4]}; planned loads are kept."
+        f"Replaced «Bench press» by «Dumbbell press» in 1 workout (2 items) of «Ana», {named(DAYS[4])}; "
+        "planned loads are kept."
     )
     assert f"{DAYS[4]} - «Dumbbell press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
     last = {**about, "startDate": DAYS[4], "endDate": DAYS[4], "exercises": ["dumbbell press"]}
@@ -73,7 +75,7 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     assert f"{DAYS[4]} - «Bench press»: 1x6 @22.5kg" in await lines(mcp, client, 4, 4)
 
     added = tool_change(await mcp.call("copy_schedule", **{**copy, "targetDate": DAYS[4], "endDate": DAYS[0]}))
-    assert added["summary"].endswith(f"; these days had workouts, the new ones follow them: {DAYS[4]} «A».")
+    assert added["summary"].endswith(f"; these days had workouts, the new ones follow them: {named(DAYS[4])} «A».")
     tool_change(await mcp.call("undo", changeId=added["changeId"]))
 
     long = {**copy, "targetDate": DAYS[10], "repeat": 4}
@@ -140,14 +142,16 @@ async def test_small_steps_are_exact_and_days_with_workouts_are_named(mcp: McpHt
     copy = {**about, "startDate": DAYS[0], "endDate": DAYS[0], "targetDate": DAYS[7], "onConflict": "skip"}
     copied = tool_change(await mcp.call("copy_schedule", **copy))
     assert copied["summary"].endswith(
-        f"; these days had workouts, left as they are: {DAYS[7]} «Swim». Nothing was changed."
+        f"; these days had workouts, left as they are: {named(DAYS[7])} «Swim». Nothing was changed."
     )
     program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
     path = f"/coach/programs/{program['_id']}/wblocks"
     (await coach.post(path, {"name": "Run", "day": 1})).ok(201)
     assign = {**about, "programId": program["_id"], "startDate": DAYS[7], "onConflict": "replace"}
     assigned = tool_change(await mcp.call("assign_program", **assign))
-    assert assigned["summary"].endswith(f"; these days had workouts, replaced where nothing is done: {DAYS[7]} «Swim».")
+    assert assigned["summary"].endswith(
+        f"; these days had workouts, replaced where nothing is done: {named(DAYS[7])} «Swim»."
+    )
 
 
 async def test_sets_are_reduced_by_a_third(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.people.api_keys import service as api_keys
 from tests.support.client import UNKNOWN, CoachClient
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal
 from tests.support.training import client_path, exercise_of, log
 
 pytestmark = pytest.mark.usefixtures("wednesday")
@@ -40,7 +40,7 @@ async def test_program_is_assigned_to_several_clients(mcp: McpHttpClient, coach:
     ids = [ana["_id"], bo["_id"], ana["_id"]]
     proposed = await mcp.call("assign_program", **assign, customerIds=ids)
     assert tool_proposal(proposed, "MANY_CLIENTS")["summary"] == (
-        f"Assign «Base» to 2 clients, workouts from {START} to {TUESDAY}: «Ana» 2; «Bo» 1 (1 day had workouts). "
+        f"Assign «Base» to 2 clients, workouts {named(START, TUESDAY)}: «Ana» 2; «Bo» 1 (1 day had workouts). "
         "On days that had workouts: leave as they are."
     )
     assert await coach.calendar(ana, START, TUESDAY) == []
@@ -50,7 +50,7 @@ async def test_program_is_assigned_to_several_clients(mcp: McpHttpClient, coach:
     assert names == [["Day 1", "Day 2"], ["Swim", "Day 2"], []]
 
     alone = tool_change(await mcp.call("assign_program", **assign, customerIds=[cy["_id"]], weekdays=[2, 1]))
-    assert alone["summary"] == f"Assigned «Base» to «Cy»: 2 workouts from {START} to {TUESDAY}."
+    assert alone["summary"] == f"Assigned «Base» to «Cy»: 2 workouts, {named(START, TUESDAY)}."
     assert alone["customerId"] == cy["_id"]
 
 
@@ -145,7 +145,7 @@ async def test_exercise_is_replaced_for_everyone_on_a_program(mcp: McpHttpClient
     week_after = str(datetime.fromisoformat(START).date() + timedelta(days=7))
     summary = tool_proposal(proposed, "MANY_DAYS", "MANY_CLIENTS")["summary"]
     assert summary.startswith(
-        f"Replace «Back squat» with «Leg press» in 4 items of 2 clients, {START} to {week_after}: "
+        f"Replace «Back squat» by «Leg press» in 4 workouts of 2 clients, {named(START, week_after)}: "
         "«Ana» 2 workouts; «Bo» 2 workouts; planned loads are kept."
     )
     assert [await planned(coach, each) for each in clients] == [[("Back squat", 60)] * 2] * 2
@@ -166,7 +166,7 @@ async def test_schedules_of_several_clients_are_changed(mcp: McpHttpClient, coac
 
     proposed = await mcp.call("adjust_schedule", customerIds=ids, **week, addLoad=2.5)
     summary = tool_proposal(proposed, "MANY_CLIENTS")["summary"]
-    assert f"Adjust 1 item of 2 clients from {START} to {week['endDate']}, load +2.5: «Ana» 0 workouts" in summary
+    assert f"Adjust 1 workout of 2 clients, {named(START)}, load +2.5: «Ana» 0 workouts" in summary
     assert "«Ana» 0 workouts, 1 left because something is done; «Bo» 1 workout; «Back squat» 60 → 62.5 kg." in summary
     await approve(coach, proposed["structuredContent"])
     assert await planned(coach, clients[1]) == [("Back squat", 62.5), ("Back squat", 60)]

@@ -16,6 +16,7 @@ from tests.support.mcp_client import (
     TODAY,
     McpHttpClient,
     approve,
+    named,
     official_client,
     tool_change,
     tool_error,
@@ -87,7 +88,7 @@ async def test_workout_created_by_tool_reads_the_same_over_rest(mcp: McpHttpClie
     run = {"exerciseId": plank["_id"], "sets": [{"meters": 400, "count": 2}]}
     arguments = {"customerId": client["_id"], "date": TODAY, "name": "Legs"}
     created = tool_change(await mcp.call("create_workout", **arguments, exercises=[squat, hold, run]))
-    assert created["summary"] == f"Created 1 workout of «Ana»: «Legs» on {TODAY}."
+    assert created["summary"] == f"Created 1 workout of «Ana»: «Legs» on {named(TODAY)}."
     (block,) = await coach.calendar(client, TODAY, TODAY)
     assert (block["_id"], block["name"], block["date"]) == (created["workoutId"], "Legs", TODAY)
     first, second, third = block["items"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal
 from tests.support.training import add, block_with, exercise_of, form_of, metric_set
 
 pytestmark = pytest.mark.usefixtures("wednesday")
@@ -80,7 +80,7 @@ async def test_text_is_written_and_read_back(mcp: McpHttpClient, coach: CoachCli
         coach, tool_proposal(await mcp.call("create_workout", customerId=client["_id"], days=days), "CONTACT")
     )
     assert len(created["workoutIds"]) == 2
-    assert f"«Legs» on {DAY}, «Off» on {NEXT_DAY}" in created["summary"]
+    assert f"«Legs» on {named(DAY)}, «Off» on {named(NEXT_DAY)}" in created["summary"]
 
     legs, off = (await read(mcp, client))["docs"]
     assert without_ids(legs["lines"]) == READ
@@ -233,7 +233,7 @@ async def test_items_are_added_changed_moved_and_removed(
     tool_change(await mcp.call("update_workout", **moved, name="First", order=0))
     assert [each["name"] for each in (await read(mcp, client))["docs"]] == ["«First»", "«Legs»"]
     line = tool_change(await mcp.call("update_workout", **known, date=NEXT_DAY))["summary"]
-    assert line == f"Changed the workout «Legs» of «Ana», {DAY} → {NEXT_DAY}."
+    assert line == f"Changed the workout «Legs» of «Ana», {named(DAY)} → {named(NEXT_DAY)}."
     tool_error(await mcp.call("update_workout", **known), "must have name, date, order or isRest")
     tool_change(await mcp.call("remove_workout", **moved))
     assert [each["name"] for each in (await read(mcp, client))["docs"]] == ["«Legs»"]
@@ -257,7 +257,7 @@ async def test_work_that_is_done_changes_only_after_confirmation(
     other = (await coach.post(f"/coach/customers/{client['_id']}/wblocks", {"name": "Arms", "date": NEXT_DAY})).ok(201)
     move = [{"action": "move", "itemId": item["_id"], "toWorkoutId": other["_id"]}]
     proposal = tool_proposal(await mcp.call("update_workout_items", **known, changes=move), "DONE_WORK")
-    assert proposal["summary"].endswith(f"move «Walk» to «Arms» on {NEXT_DAY}.")
+    assert proposal["summary"].endswith(f"move «Walk» to «Arms» on {named(NEXT_DAY)}.")
     (await coach.delete(f"/coach/customers/{client['_id']}/wblocks/{other['_id']}")).ok(204)
     proposal = tool_proposal(await mcp.call("remove_workout", **known), "DONE_WORK")
     assert len((await read(mcp, client))["docs"]) == 1
@@ -281,7 +281,7 @@ async def test_what_was_done_is_logged_as_text(mcp: McpHttpClient, coach: CoachC
     logged = tool_change(await mcp.call("log_workout", **known, text=text, durationMinutes=55, sessionRpe=7))
 
     assert logged["summary"].startswith(
-        f"Logged «Legs» of «Ana» on {DAY}: «Back squat» 8, 8, 7 @60kg (3 of 4 planned sets) | comment «felt good» | "
+        f"Logged «Legs» of «Ana» on {named(DAY)}: «Back squat» 8, 8, 7 @60kg (3 of 4 planned sets) | comment «felt good» | "
         "pain «left knee»; «Leg curl» 3x12 @40kg RPE8; «Burpee» 10, 10, 8; «Walk» done"
     )
     (doc,) = (await read(mcp, client))["docs"]
@@ -416,7 +416,7 @@ async def test_labels_without_a_partner_and_rest_days_with_work_are_reported(
     tool_error(refused, "restore the client before you plan workouts", "nothing was changed")
     known["workoutId"] = created["workoutId"]
     line = tool_change(await mcp.call("update_workout", **known, name="Last legs"))["summary"]
-    assert line == f"Changed the workout «Legs» → «Last legs» of «Ana», {DAY}. This client is archived."
+    assert line == f"Changed the workout «Legs» → «Last legs» of «Ana», {named(DAY)}. This client is archived."
     assert len((await read(mcp, client))["docs"]) == 1
 
 

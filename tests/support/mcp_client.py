@@ -17,6 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
+from coaching_service.core.dates import name_days
 from coaching_service.core.mcp.results import IMPERATIVES
 from tests.support.client import CoachClient, Reply
 from tests.support.other_process import OtherProcess
@@ -109,6 +110,11 @@ def tool_result(result: dict[str, Any]) -> dict[str, Any]:
     assert not text.startswith("{") or orjson.loads(text) == content
     unmarked: dict[str, Any] = without_marks(content)
     return unmarked
+
+
+def named(*days: str) -> str:
+    """Days as the sentences of tools name them."""
+    return name_days(days, str(datetime.now(UTC).date()))
 
 
 async def text_of(mcp: McpHttpClient, tool: str, **arguments: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
@@ -125,6 +125,22 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
+class CopiedDays(TypedDict):
+    """Days of a client's calendar, or a program, that a call copies."""
+
+    customerId: ObjectId | None
+    programId: ObjectId | None
+    first: str | None
+    last: str | None
+
+
+class Source(CopiedDays):
+    """What a call copies, with digests of the versions of its workouts and of their plans."""
+
+    versions: str
+    plans: str
+
+
 class RaisedLoad(NamedTuple):
     """A load of a client's exercise in the company's unit, before and after: in a new workout and in the copied one.
 
@@ -145,8 +161,8 @@ class Written:
     `line` begins with a verb of `IMPERATIVES`, such as `Created the workout «Legs» on 2026-03-02.`. `identifiers` are
     by the argument's name that other tools have for them. `reasons`: why the coach has to confirm it (`find_reasons`);
     without a confirmation everything is rolled back and the sentence is shown as what would be done. `depends_on` is
-    what was shown besides the documents that are changed, such as the versions of workouts that are copied: the
-    confirmation is void when it differs. `raised`: loads of new workouts that differ from those of
+    what was shown besides the documents that are changed, and `sources` what is copied: the confirmation is void when
+    they differ. `raised`: loads of new workouts that differ from those of
     the copied ones, and training maximums. `details` is further data.
     `leads_back`: it undoes what the assistant itself has done, so that it does not count as a change. `unlogged`: new
     documents that the change log leaves out, and that the coach is shown nevertheless.
@@ -156,6 +172,7 @@ class Written:
     identifiers: Identifiers = field(default_factory=dict)
     reasons: Sequence[Reason] = ()
     depends_on: Sequence[object] = ()
+    sources: Sequence[Source] = ()
     raised: Sequence[RaisedLoad] = ()
     details: Mapping[str, object] = field(default_factory=dict)
     leads_back: bool = False

@@ -12,6 +12,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.fields import Default, Description, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import Source
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.people.customers.models import NamedCustomer
@@ -79,6 +80,7 @@ class NewProposal(TypedDict):
     call: Annotated[str, Private]
     shown: Annotated[str, Private]
     records: NotRequired[Annotated[list[ShownRecord], Private]]  # older ones have none
+    sources: NotRequired[Annotated[list[Source], Private]]
     customerIds: Annotated[list[ObjectId], Private]
     status: Annotated[Status, Description(_STATUS)]
     expiresAt: Annotated[datetime, Description("Until when it can be approved.")]

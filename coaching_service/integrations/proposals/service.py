@@ -56,6 +56,7 @@ from coaching_service.people.changes.visibility import area_of, load_visibility
 from coaching_service.people.customers.events import CustomersDeleted
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.events import MessagesRecalled
+from coaching_service.training.workouts.blocks import sources
 
 # The operations in the history of what happens to a proposal without a request of a coach.
 PROPOSE, EXPIRE = "propose_change", "expire_proposal"
@@ -107,6 +108,7 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
         "call": identity,
         "shown": unconfirmed.shown,
         "records": list(unconfirmed.records),
+        "sources": list(unconfirmed.sources),
         "customerIds": list(unconfirmed.customer_ids),
         "status": "pending",
         "expiresAt": now() + store.LIFETIME,
@@ -408,7 +410,10 @@ async def _close(ctx: Context, proposal_id: ObjectId) -> bool:
 
 
 async def _has_changed(ctx: Context, proposal: Proposal) -> bool:
-    """Return whether a record that the coach is shown has another version, or is gone."""
+    """Return whether a record that the coach is shown has another version, or is gone, or what is copied differs."""
+    for source in proposal.get("sources", ()):
+        if await sources.has_changed(ctx, source):
+            return True
     shown = {each["_id"]: each for each in proposal.get("records", ())}
     for name in {each["collection"] for each in shown.values()}:
         ids = [each["_id"] for each in shown.values() if each["collection"] == name]

@@ -33,7 +33,7 @@ from coaching_service.core.idempotency import (
 )
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import OUTREACH, OutreachDenied, Reason
-from coaching_service.core.mcp.results import Answer, Written, as_proposed, mark_typed
+from coaching_service.core.mcp.results import Answer, Source, Written, as_proposed, mark_typed
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import _budgets as budgets
 from coaching_service.integrations.proposals import allowance, events, store
@@ -109,6 +109,7 @@ class Unconfirmed(Exception):
         reasons: Sequence[Reason],
         shown: str,
         records: Sequence[ShownRecord],
+        sources: Sequence[Source],
         changes: Sequence[ProposedChange],
         customer_ids: Sequence[ObjectId],
         resolved: Sequence[Resolution],
@@ -116,7 +117,7 @@ class Unconfirmed(Exception):
         super().__init__(line)
         self.messages = _count_messages(reasons, customer_ids)
         self.call, self.line, self.reasons, self.shown = call, line, reasons, shown
-        self.records = records
+        self.records, self.sources = records, sources
         self.changes, self.customer_ids, self.resolved = changes, customer_ids, resolved
 
     @property
@@ -289,7 +290,7 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
     versions = [] if written.leads_back else await read_versions(tx, AMOUNTS)
     reasons = _find_reasons(tx, call, written, versions)
     # Not the reasons: what the assistant has done in the last minutes is one.
-    shown = _digest([written.line, written.depends_on, _versions(tx)])
+    shown = _digest([written.line, written.depends_on, [each["plans"] for each in written.sources], _versions(tx)])
     if call.approval is not None:
         if shown != call.approval.proposal["shown"]:
             raise ProposalStale
@@ -305,7 +306,8 @@ async def _require_confirmation(tx: Context, call: Call, written: Written) -> No
         changes, customer_ids = await describe_changes(tx, written.unlogged), _concerned_clients(tx, call)
         line = " ".join([as_proposed(written.line), *unusual])
         resolved: list[Resolution] = [{"key": key, "meaning": meaning} for key, meaning in tx.resolved.items()]
-        raise Unconfirmed(call, line, ordered, shown, _list_records(tx), changes, customer_ids, resolved)
+        records = _list_records(tx)
+        raise Unconfirmed(call, line, ordered, shown, records, written.sources, changes, customer_ids, resolved)
 
 
 def _find_reasons(tx: Context, call: Call, written: Written, versions: Sequence[Version]) -> set[Reason]:

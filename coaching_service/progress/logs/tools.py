@@ -12,6 +12,7 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import arguments_of
 from coaching_service.core.ids import ObjectId
@@ -118,8 +119,9 @@ async def log_workout(
     customer = await customers.get_visible_reference(ctx, customer_id)
     replaced = any(before[name] not in (None, "") for name in given)
     sentences += _describe_session(given, before)
+    day = name_days([str(block["date"])], await customers.resolve_today(ctx, customer_id))
     return Written(
-        f"Logged {typed(block['name'])} of {typed(customer['name'])} on {block['date']}: {'; '.join(sentences)}.",
+        f"Logged {typed(block['name'])} of {typed(customer['name'])} on {day}: {'; '.join(sentences)}.",
         {"workoutId": workout_id},
         find_reasons(done_work=replaced or any(is_recorded(logged.item) for logged in logs)),
     )

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days, name_period
 from coaching_service.core.errors import invalid_field
-from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
 from coaching_service.core.mcp.results import Identifiers, RaisedLoad, Written, typed
@@ -55,9 +55,9 @@ from coaching_service.training.schedule.service import Outcome
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
-from coaching_service.training.workout_text.writing import write_item
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks.models import Block, PlannedBlock
+from coaching_service.training.workouts.blocks import sources
+from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.content import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
@@ -98,20 +98,24 @@ async def copy_schedule(
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
     days = (days_between(start_date, end_date) + 1) * repeat
     last = str(last_day_of(target_date, days))
+    copied = [await sources.read_calendar(ctx, client["_id"], start_date, end_date) for client in clients]
     outcomes = await _for_each(clients, lambda calendar: service.copy_accessible(ctx, calendar, request, dry_run=False))
-    results, load_unit = [outcome.result for outcome in outcomes], ctx.caller.company.load_unit
+    results = [outcome.result for outcome in outcomes]
     created = [block for result in results for block in result["created"]]
     removed = sum(len(result["removed"]) for result in results)
     replaced = f", replacing {_count(removed, 'workout')}" if removed else ""
-    conflicts = describe_conflicts(results[0]["conflicts"], on_conflict) if len(clients) == 1 else ""
+    today = await customers.resolve_today(ctx, clients[0]["_id"])
+    conflicts = describe_conflicts(results[0]["conflicts"], on_conflict, today) if len(clients) == 1 else ""
     return Written(
-        f"Copied {start_date} to {end_date} of {_name(clients)}: {_count(len(created), 'new workout')} "
-        f"from {target_date} to {last}{_describe(sent, named)}{replaced}"
+        f"Copied {name_period(start_date, end_date, today)} of {_name(clients)}: "
+        f"{_count(len(created), 'new workout')}, {_name_changed(created, target_date, last, today)}"
+        f"{_describe(sent, named)}{replaced}"
         f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{read_as}"
         f"{_note_unchanged(ctx)}",
         {**identify_workouts(created), **_identify(clients)},
         await _find_reasons(ctx, clients, (start_date, last, target_date), days),
-        depends_on=_describe_blocks(created, load_unit),
+        depends_on=[[block["date"], block["name"]] for block in created],
+        sources=copied,
         raised=[
             RaisedLoad(client["_id"], change["exerciseId"], change["before"], change["after"])
             for client, result in zip(clients, results, strict=True)
@@ -131,13 +135,14 @@ async def adjust_schedule(ctx: Context, start_date: str, end_date: str, **sent: 
         clients,
         lambda calendar: service.adjust_accessible(ctx, calendar, start_date, end_date, change, dry_run=False),
     )
-    count = sum(outcome.result["items"] for outcome in outcomes)
-    planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
+    today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
+    planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     return Written(
-        f"Adjusted {_count(count, 'item')} of {_name(clients)} from {start_date} to {end_date}{_describe(sent, named)}"
+        f"Adjusted {_count_changed(outcomes)} of {_name(clients)}, "
+        f"{_name_changed(changed, start_date, end_date, today)}{_describe(sent, named)}"
         f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}.{read_as}{planned}"
         f"{_note_unchanged(ctx)}",
-        {**identify_workouts(_list_changed(outcomes)), **_identify(clients)},
+        {**identify_workouts(changed), **_identify(clients)},
         await _find_reasons(ctx, clients, (start_date, end_date), days_between(start_date, end_date) + 1),
     )
 
@@ -164,15 +169,13 @@ async def replace_exercise(
     )
     found = await exercises.get_names(ctx, [exercise_id, with_id])
     names = [found[each]["name"] for each in (exercise_id, with_id)]
-    count, changed = sum(outcome.result["items"] for outcome in outcomes), _list_changed(outcomes)
-    planned = "" if count else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
+    today, changed = await customers.resolve_today(ctx, clients[0]["_id"]), _list_changed(outcomes)
+    planned = "" if changed else await _name_planned(ctx, clients[0]["_id"], start_date, end_date)
     dates = [str(block["date"]) for block in changed] or [start_date]
-    open_period = f"from {start_date} on" if end_date is None else f"{start_date} to {end_date}"
-    period = f"{min(dates)} to {max(dates)}" if changed else open_period
     return Written(
-        f"Replaced {typed(names[0])} with {typed(names[1])} in {_count(count, 'item')} of "
-        f"{_name(clients)}, {period}{_describe_each(clients, outcomes)}"
-        f"{f'; {_describe_loads(chosen)}' if count else ''}."
+        f"Replaced {typed(names[0])} by {typed(names[1])} in {_count_changed(outcomes)} of {_name(clients)}, "
+        f"{_name_changed(changed, start_date, end_date, today)}{_describe_each(clients, outcomes)}"
+        f"{f'; {_describe_loads(chosen)}' if changed else ''}."
         f"{describe_readings(texts.values(), names)}{planned}{_note_unchanged(ctx)}",
         {"exerciseId": with_id, **identify_workouts(changed), **_identify(clients)},
         await _find_reasons(
@@ -191,11 +194,14 @@ async def clear_schedule(ctx: Context, start_date: str, end_date: str, **sent: A
     days = start_date, end_date
     outcomes = await _for_each(clients, lambda calendar: service.clear_accessible(ctx, calendar, *days, dry_run=False))
     removed = [block_id for outcome in outcomes for block_id in outcome.result["removed"]]
-    line = f"Removed {_count(len(removed), 'workout')} of {_name(clients)}, {start_date} to {end_date}"
+    today = await customers.resolve_today(ctx, clients[0]["_id"])
+    affected = [block for outcome in outcomes for block in outcome.affected]
+    on = name_days({str(block["day"]) for block in affected}, today) or name_period(*days, today)
+    line = f"Removed {_count(len(removed), 'workout')} of {_name(clients)}, {on}"
     if len(clients) == 1:
-        line = f"Removed {_name_blocks(outcomes[0].affected)} of {_name(clients)}, {start_date} to {end_date}"
-        if outcomes[0].skipped:
-            line += f"; kept {_name_blocks(outcomes[0].skipped)}, with something done"
+        line += _name_blocks(affected, today)
+        if kept := outcomes[0].skipped:
+            line += f"; kept {_count(len(kept), 'workout')} with something done{_name_blocks(kept, today)}"
     return Written(
         f"{line}{_describe_each(clients, outcomes)}.{_note_unchanged(ctx)}",
         {"workoutIds": removed if len(removed) <= _MAX_NAMED else [], **_identify(clients)},
@@ -287,10 +293,23 @@ def _describe_one(client: NamedCustomer, outcome: Outcome[R]) -> str:
 # --- sentences -------------------------------------------------------------------------------------------------------
 
 
-def _name_blocks(blocks: Sequence[PlacedBlock]) -> str:
-    """Return how many workouts there are, with their names and dates: `1 workout: «Legs» on 2026-03-02`."""
-    named = [f"{typed(block['name'])} on {block['day']}" for block in blocks]
-    return f"{_count(len(blocks), 'workout')}{f': {join_some(named, _MAX_NAMED)}' if named else ''}"
+def _name_blocks(blocks: Sequence[PlacedBlock], today: str) -> str:
+    """Return the names and days of workouts: `: «Legs» on 2 Dec`; empty without any."""
+    named = [f"{typed(block['name'])} on {name_days([str(block['day'])], today)}" for block in blocks]
+    return f": {join_some(named, _MAX_NAMED)}" if named else ""
+
+
+def _name_changed(blocks: Sequence[Block], first: str, last: str | None, today: str) -> str:
+    """Return the days of workouts: `2 and 9 Dec`; without any the period in which there are none."""
+    if blocks:
+        return name_days({str(block["date"]) for block in blocks}, today)
+    return name_period(first, last, today) if last else f"from {name_days([first], today)} on"
+
+
+def _count_changed(outcomes: Sequence[Outcome[ChangedItems]] | Sequence[Outcome[AdjustedSchedule]]) -> str:
+    """Return how many workouts are changed, and how many of their items if these are more."""
+    workouts, items = len(_list_changed(outcomes)), sum(outcome.result["items"] for outcome in outcomes)
+    return _count(workouts, "workout") + (f" ({_count(items, 'item')})" if items > workouts else "")
 
 
 async def _name_planned(ctx: Context, customer_id: ObjectId, first: str, last: str | None) -> str:
@@ -375,14 +394,6 @@ async def _describe_changes(
         by_exercise[count["exerciseName"]][f"{count['before']} → {_count(count['after'], 'set')}"] = None
     shown = [f"{typed(name)} {join_some(list(changes), _MAX_NAMED)}" for name, changes in by_exercise.items()]
     return f"; {join_some(shown, _MAX_NAMED)}" if shown else ""
-
-
-def _describe_blocks(blocks: Sequence[Block], load_unit: str) -> list[object]:
-    """Return what a confirmation of new blocks depends on: their days, names and items."""
-    return [
-        [block["date"], *take(PlannedBlock, block).values(), [write_item(item, load_unit) for item in block["items"]]]
-        for block in blocks
-    ]
 
 
 def _count(number: int, noun: str) -> str:

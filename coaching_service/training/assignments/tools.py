@@ -11,6 +11,7 @@ from marshmallow import validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
@@ -29,6 +30,7 @@ from coaching_service.training.schedule.conflicts import OUTCOMES, describe_conf
 from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workout_text.argument_checks import check_names, run_checks
+from coaching_service.training.workouts.blocks import sources
 
 tools = Tools()
 _MAX_WORKOUTS = 2_000  # that one transaction writes
@@ -89,19 +91,20 @@ async def assign_program(
     ]
     _require_room(clients, assignments)
     dates = sorted({start_date, *(date for assignment in assignments for date in assignment["dates"])})
-    period = f"from {dates[0]} to {dates[-1]}"
+    planned = sorted({date for assignment in assignments for date in assignment["dates"]})
+    today = await customers.resolve_today(ctx, clients[0]["_id"])
+    days = name_days(planned, today) or f"from {name_days([start_date], today)} on"
     line = f"Assigned {typed(dated.program['name'])} to "
     if len(clients) == 1:
-        conflicts = describe_conflicts(assignments[0]["conflicts"], on_conflict)
-        line += f"{typed(clients[0]['name'])}: {assignments[0]['blocks']} workouts {period}{conflicts}."
+        conflicts = describe_conflicts(assignments[0]["conflicts"], on_conflict, today)
+        count = assignments[0]["blocks"]
+        line += f"{typed(clients[0]['name'])}: {count} workout{'' if count == 1 else 's'}, {days}{conflicts}."
     else:
         each = "; ".join(map(_describe, clients, assignments))
-        line += f"{len(clients)} clients, workouts {period}: {each}.{_describe_outcome(assignments, on_conflict)}"
-    planned = sorted({date for assignment in assignments for date in assignment["dates"]})
+        line += f"{len(clients)} clients, workouts {days}: {each}.{_describe_outcome(assignments, on_conflict)}"
     span = days_between(planned[0], planned[-1]) + 1 if planned else 0
     if weekdays and span != dated.days:
         line += f" On these weekdays the {dated.days} days of the program take {span}."
-    today = await customers.get_local_date(ctx, clients[0]["_id"])
     ids = [assignment["assignmentId"] for assignment in assignments]
     return Written(
         line,
@@ -110,8 +113,14 @@ async def assign_program(
             "programId": program_id,
             **({"assignmentId": ids[0]} if len(ids) == 1 else {"assignmentIds": [each for each in ids if each]}),
         },
-        find_reasons(today=today, dates=dates, days=days_between(dates[0], dates[-1]) + 1, clients=len(clients)),
+        find_reasons(
+            today=await customers.get_local_date(ctx, clients[0]["_id"]),
+            dates=dates,
+            days=days_between(dates[0], dates[-1]) + 1,
+            clients=len(clients),
+        ),
         depends_on=[assignment["dates"] for assignment in assignments],
+        sources=[await sources.read_program(ctx, program_id)],
         details={"workoutsAdded": sum(assignment["blocks"] for assignment in assignments)},
     )
 

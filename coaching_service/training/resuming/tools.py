@@ -12,6 +12,7 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
@@ -112,9 +113,11 @@ async def set_availability(
         line = f"Nothing changed: {name} is {write_period(period)} already."
         return Written(line, {"customerId": customer_id, "availabilityId": period["_id"]})
     was = f"{write_period(before)} → " if before is not None else ""
+    now = await customers.resolve_today(ctx, customer_id)
     days = [period["from"]] if period["until"] is None else [period["from"], period["until"]]
     return Written(
-        f"Set {name} {was}{write_period(period)}.{_describe_check_ins(ctx)}{await _name_planned(ctx, period)}",
+        f"Set {name} {was}{write_period(period)}.{_describe_check_ins(ctx, now)}"
+        f"{await _name_planned(ctx, period, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
         find_reasons(today=today, dates=days, days=MAX_DAYS + 1 if period["until"] is None else count_span(days)),
     )
@@ -132,16 +135,17 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
     result = await service.resume(ctx, customer_id, back, planned, field="startDate")
     period, moved = result["availability"], result["changed"]
     dates = [str(block["date"]) for block in moved]
-    sentences = [f"Set {await _name(ctx, customer_id)} back from {back}: {write_period(period)}"]
+    now = await customers.resolve_today(ctx, customer_id)
+    sentences = [f"Set {await _name(ctx, customer_id)} back from {name_days([back], now)}: {write_period(period)}"]
     if planned == "shift":
-        shifted = f" by {days_between(period['from'], back)} days, to {min(dates)} to {max(dates)}" if dates else ""
+        shifted = f" by {days_between(period['from'], back)} days, to {name_days(dates, now)}" if dates else ""
         sentences.append(f"moved {_count(len(moved))}{shifted}")
     elif planned == "drop":
         sentences.append(f"removed {_count(len(result['removed']))}")
     if result["kept"]:
         sentences.append(f"kept {_count(result['kept'])} with something done")
     return Written(
-        f"{'; '.join(sentences)}.{_describe_check_ins(ctx)}",
+        f"{'; '.join(sentences)}.{_describe_check_ins(ctx, now)}",
         {"customerId": customer_id, "availabilityId": period["_id"]},
         find_reasons(
             today=today,
@@ -151,7 +155,7 @@ async def _resume(ctx: Context, customer_id: ObjectId, today: date, back: str, p
     )
 
 
-def _describe_check_ins(ctx: Context) -> str:
+def _describe_check_ins(ctx: Context, today: str) -> str:
     """Return sentences about the check-ins that an absence removes or adds, each with a space before it."""
     sentences = []
     for action, words in (("deleted", "removed"), ("created", "added")):
@@ -159,13 +163,14 @@ def _describe_check_ins(ctx: Context) -> str:
         versions = [each.before or each.after or {} for each in changed if each.history.kind == "workout"]
         check_ins = sorted((each["date"], each["name"]) for each in versions if each.get("checkInId") is not None)
         if check_ins:
-            named = join_some([f"{typed(name)} on {day}" for day, name in check_ins], _MAX_NAMED)
+            words_of = [f"{typed(name)} on {name_days([day], today)}" for day, name in check_ins]
+            named = join_some(words_of, _MAX_NAMED)
             count = f"{len(check_ins)} check-in{'' if len(check_ins) == 1 else 's'}"
             sentences.append(f" {count} {words}: {named}.")
     return "".join(sentences)
 
 
-async def _name_planned(ctx: Context, period: Availability) -> str:
+async def _name_planned(ctx: Context, period: Availability, today: str) -> str:
     """Return a sentence about the workouts with nothing done that an absence has, and a space before it."""
     if not is_absence(period):
         return ""
@@ -174,7 +179,9 @@ async def _name_planned(ctx: Context, period: Availability) -> str:
     planned = [block for block in regular_blocks(blocks) if has_nothing_done(block)]
     if not planned:
         return " Nothing is planned in it."
-    named = join_some([f"{typed(block['name'])} on {block['date']}" for block in planned], _MAX_NAMED)
+    named = join_some(
+        [f"{typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in planned], _MAX_NAMED
+    )
     return f" {_count(len(planned))} planned in it: {named}. With back, shift or drop them."
 
 

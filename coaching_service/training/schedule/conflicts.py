@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+from coaching_service.core.dates import name_days
 from coaching_service.core.mcp.results import typed
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
 from coaching_service.training.workouts.blocks.batches import Batch
@@ -44,14 +45,14 @@ def find_conflicts(
     ]
 
 
-def describe_conflicts(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict) -> str:
-    """Return the blocks that target days had, for the sentence of a tool; empty without any."""
+def describe_conflicts(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict, today: str) -> str:
+    """Return the blocks that target days of a calendar had, for the sentence of a tool; empty without any."""
     if not conflicts:
         return ""
     by_day: dict[str, list[str]] = {}
     for conflict in conflicts:
         by_day.setdefault(day_name(conflict), []).append(typed(conflict["name"]))
-    days = [f"{day} {join_some(names, _NAMED_BLOCKS)}" for day, names in by_day.items()]
+    days = [f"{name_days([day], today)} {join_some(names, _NAMED_BLOCKS)}" for day, names in by_day.items()]
     return f"; these days had workouts, {OUTCOMES[on_conflict]}: {join_some(days, _NAMED_DAYS)}"
 
 

@@ -10,6 +10,7 @@ from marshmallow import ValidationError, fields, validates_schema
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_period
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional, require_range
@@ -18,6 +19,7 @@ from coaching_service.core.mcp.lists import typed_line
 from coaching_service.core.mcp.results import Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, ListOf, Text
+from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import Program, ProgramBlockCopy, ProgramChange, ProgramInput
 from coaching_service.training.programs.service import ProgramPlan
@@ -27,6 +29,7 @@ from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import sources
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.plans import plan_of
@@ -113,12 +116,14 @@ async def save_program(
     or from days of a client's calendar; or change one: other days of it stay."""
     if customer_id is not None and start_date is not None and end_date is not None:
         program = await service.create_program(ctx, customer_id, start_date, end_date, str(name))
+        today = await customers.resolve_today(ctx, customer_id)
         if description is not None:
             await programs.update(ctx, program["_id"], {"description": description})
         return Written(
-            f"Created the program {typed(program['name'])} from {start_date} to {end_date}, "
+            f"Created the program {typed(program['name'])} from {name_period(start_date, end_date, today)}, "
             f"{program['numberOfDaysWithWorkouts']} days with workouts.",
             {"programId": program["_id"]},
+            sources=[await sources.read_calendar(ctx, customer_id, start_date, end_date)],
         )
     before: Program | None = None
     if program_id is None:

@@ -8,10 +8,12 @@ from itertools import chain, count
 from typing import Any, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.schemas_by_type import DeferredChange
+from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.lines import (
     ParsedItem,
     ParsedWorkout,
@@ -177,7 +179,8 @@ async def _describe_move(
     if target == source:
         return f"moved {typed(name_of(item))}"
     block = await service.get(ctx, owner, target)
-    return f"moved {typed(name_of(item))} to {typed(block['name'])} on {block['date']}"
+    day = name_days([str(block["date"])], await customers.resolve_today(ctx, owner.customer_id))
+    return f"moved {typed(name_of(item))} to {typed(block['name'])} on {day}"
 
 
 def _require_item(block: Block, edit: ItemEditArguments, path: str) -> WorkItem:

@@ -10,6 +10,7 @@ from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import paged
@@ -156,8 +157,9 @@ async def create_workout(
         block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
     dates = {str(block["date"]) for block in created}
+    today = await customers.resolve_today(ctx, customer_id)
     return Written(
-        f"Created {await _name_workouts(ctx, customer_id, created)}{describe_taken_days(there)}.{read_as}",
+        f"Created {await _name_workouts(ctx, customer_id, created)}{describe_taken_days(there, today)}.{read_as}",
         identify_workouts(created),
         find_reasons(today=await customers.get_local_date(ctx, customer_id), dates=dates, days=len(dates)),
     )
@@ -177,12 +179,13 @@ async def read_taken_days(ctx: Context, owner: ClientCalendar, dates: Collection
     return regular_blocks(await block_batches.read_days(ctx, owner, {"$in": sorted(dates)}))
 
 
-def describe_taken_days(blocks: Sequence[DayBlock]) -> str:
+def describe_taken_days(blocks: Sequence[DayBlock], today: str) -> str:
     """Return the workouts that days had before, for the sentence of a tool; empty without any."""
     if not blocks:
         return ""
     more = f" and {len(blocks) - _NAMED_BLOCKS} more" if len(blocks) > _NAMED_BLOCKS else ""
-    named = ", ".join(f"{typed(block['name'])} on {block['date']}" for block in blocks[:_NAMED_BLOCKS])
+    some = blocks[:_NAMED_BLOCKS]
+    named = ", ".join(f"{typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
     return f"; there {'was' if len(blocks) == 1 else 'were'} already {named}{more}"
 
 
@@ -209,8 +212,10 @@ def identify_workouts(blocks: Sequence[Block]) -> Identifiers:
 
 async def _name_workouts(ctx: Context, customer_id: ObjectId, blocks: Sequence[Block]) -> str:
     customer = await customers.get_visible_reference(ctx, customer_id)
+    today = await customers.resolve_today(ctx, customer_id)
     count = "1 workout" if len(blocks) == 1 else f"{len(blocks)} workouts"
-    named = ", ".join(f"{typed(block['name'])} on {block['date']}" for block in blocks[:_LISTED_IDENTIFIERS])
+    some = blocks[:_LISTED_IDENTIFIERS]
+    named = ", ".join(f"{typed(block['name'])} on {name_days([str(block['date'])], today)}" for block in some)
     return f"{count} of {typed(customer['name'])}: {named}"
 
 
@@ -242,7 +247,8 @@ async def update_workout(
     block = await service.update(ctx, owner, workout_id, cast("BlockChange", {**change, **changed}))
     customer = await customers.get_visible_reference(ctx, customer_id)
     named = _describe_change(typed(before["name"]), typed(block["name"]))
-    moved = _describe_change(str(before["date"]), str(block["date"]))
+    today = await customers.resolve_today(ctx, customer_id)
+    moved = _describe_change(*(name_days([str(each["date"])], today) for each in (before, block)))
     place = _describe_change(str((block if "date" in change else before)["order"]), str(block["order"]))
     position = "" if order is None else f", position {place} of the day"
     for each in changed:
@@ -252,7 +258,8 @@ async def update_workout(
         stays = f"Nothing changed: the workout {named} of {typed(customer['name'])} is already on {moved}{position}."
         return Written(stays, {"workoutId": workout_id})
     return Written(
-        f"Changed the workout {named} of {typed(customer['name'])}, {moved}{position}{describe_taken_days(there)}.",
+        f"Changed the workout {named} of {typed(customer['name'])}, {moved}{position}"
+        f"{describe_taken_days(there, today)}.",
         {"workoutId": workout_id},
         find_reasons(
             today=await customers.get_local_date(ctx, customer_id),
