@@ -1,13 +1,16 @@
 """Let a model of yours do the jobs of tests/mcp/jobs over MCP, and check afterwards what became of each.
 
 `python -m tests.mcp.job_run FOLDER [NAME...]` serves a company for each job, or for those named, on a free port of
-loopback, and writes what a model may see of them, which is not the answers, to FOLDER/jobs.json: `name`, `request`,
-`url` and `headers` for its MCP client. It prints the requests, and waits. Meanwhile what a model proposes is approved,
-or rejected where the job says so, as a coach would do it in the browser.
+loopback, and writes what a model may see of them, which is not the answers, to FOLDER: jobs.json (`name`, `request`,
+`url` and `headers` for its MCP client) and call.py, with which a model that has a shell calls the tools. It prints the
+requests, and waits. Meanwhile what a model proposes is approved, or rejected where the job says so, as a coach would do
+it in the browser.
 
-Write the last words of the model to FOLDER/NAME.txt, and what it used, if you know, to FOLDER/NAME.json:
-`{"calls": 3, "tokens": 2100}`. Then create FOLDER/done: the answer, the state and the budget of each job are checked,
-and written to FOLDER/results.json. The exit status is 1 unless all jobs were done.
+Give the model FOLDER and nothing of this repository: `python3 FOLDER/call.py NAME` says what to do, and counts. Another
+client writes the last words of the model to FOLDER/NAME.txt, and what it used to FOLDER/NAME.json: `{"calls": 3,
+"tokens": 2100}`. When all models have answered, create FOLDER/done: the answer, the state and the budget of each job are
+checked, and written to FOLDER/results.json, which a model must not see before. The exit status is 1 unless all jobs were
+done.
 """
 
 from __future__ import annotations
@@ -80,6 +83,9 @@ def main() -> int:
         print(f"Unknown jobs: {', '.join(sorted(unknown))}")
         return 2
     Path(folder).mkdir(parents=True, exist_ok=True)
+    earlier = ["done", "results.json", *(f"{name}{end}" for name in job_names() for end in (".json", ".txt"))]
+    for each in earlier:
+        (Path(folder) / each).unlink(missing_ok=True)
     environment = {**os.environ, FOLDER: str(Path(folder).absolute()), NAMES: " ".join(names)}
     command = [sys.executable, "-m", "pytest", "-q", "-s", "tests/mcp/test_jobs.py", "-k", "offered"]
     return subprocess.run(command, env=environment, check=False).returncode

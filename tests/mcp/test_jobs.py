@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
+import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -88,6 +91,7 @@ async def test_jobs_are_offered_without_their_answers(
         await job.prepare()
     offers = [job.offer(str(public_server.make_url("/mcp"))) for job in jobs]
     (folder / "jobs.json").write_text(json.dumps(offers, indent=1))
+    shutil.copy(Path(job_run.__file__).with_name("call.py"), folder)
     assert all(offer.keys() == {"name", "request", "url", "headers"} for offer in offers)
 
     async def is_done() -> bool:
@@ -99,12 +103,16 @@ async def test_jobs_are_offered_without_their_answers(
         print(*[f"{offer['name']}: {offer['request']}" for offer in offers], sep="\n")
         await until(is_done, "the model has done the jobs", job_run.HOURS * 3600, pause=2.0)
     else:
-        async with official_client(public_server, offers[0]["headers"], "auto") as client:
-            tools = OfficialTools(client)
-            listed = (await tools.call("list_check_ins", status="to_review"))["content"][0]["text"]
-            response = re.search("responseId ([0-9a-f]{24})", listed)
-            assert response
-            await tools.call("review_check_in", responseId=response[1], reply="Take two days off.")
+        about = await run_call(folder, "review_check_in_and_reply")
+        assert offers[0]["request"] in about and "Text between « and » was typed by people" in about
+        assert "review_check_in: " in await run_call(folder, "review_check_in_and_reply", "--tools")
+        listed = await run_call(folder, "review_check_in_and_reply", "list_check_ins", '{"status": "to_review"}')
+        response = re.search("responseId ([0-9a-f]{24})", listed)
+        assert response
+        review = json.dumps({"responseId": response[1], "reply": "Take two days off."})
+        assert "Nothing is done yet" in await run_call(folder, names[0], "review_check_in", review)
+        used = json.loads((folder / f"{names[0]}.json").read_text())
+        assert used["calls"] == 2 and used["tokens"] > 100
         (folder / "done").touch()
         assert await is_done()
     results = {job.name: await job.check(folder) or "done" for job in jobs}
@@ -115,6 +123,15 @@ async def test_jobs_are_offered_without_their_answers(
     else:
         assert results["review_check_in_and_reply"] == "done"
         assert results["record_body_weight"] != "done", "nobody has recorded it"
+
+
+async def run_call(folder: Path, *arguments: str) -> str:
+    """What the client for models with a shell prints."""
+    command = [sys.executable, str(folder / "call.py"), *arguments]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    assert process.returncode == 0, output
+    return output.decode()
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
