@@ -155,6 +155,31 @@ async def test_a_workout_whose_last_item_is_removed_counts_as_removed(mcp: McpHt
     tool_change(await change(edit(5, 0)))
 
 
+async def test_a_workout_all_of_whose_exercises_become_others_counts_as_removed(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Zercher squat")
+    await coach.create_exercise("Larsen press")
+    blocks = [await block_with(coach, ana, exercise_of(squat), exercise_of(squat), date=day) for day in DAYS[:5]]
+
+    async def change(number: int, *texts: str) -> Json:
+        edits = [
+            {"action": "change", "itemId": item["_id"], "text": text}
+            for item, text in zip(blocks[number]["items"], texts, strict=False)
+        ]
+        about = {"customerId": ana["_id"], "workoutId": blocks[number]["_id"]}
+        return await mcp.call("update_workout_items", **about, changes=edits)
+
+    for number in (0, 1):
+        tool_change(await change(number, "Larsen press: 3x10", "Larsen press: 3x10"))
+    tool_change(await change(3, "Larsen press: 3x10", "3x5"))  # one stays what it is
+    tool_change(await change(4, "3x5", "3x6"))
+    day = {"startDate": DAYS[2], "endDate": DAYS[2]}
+    swap = {"exercise": "Zercher squat", "withExercise": "Larsen press", "load": "keep"}
+    tool_change(await mcp.call("replace_exercise", customerId=ana["_id"], **swap, **day))
+    tool_proposal(await change(4, "Larsen press: 3x10", "Larsen press: 3x10"), "MANY_REMOVED")
+
+
 async def test_a_load_rises_by_half_or_20_kg_at_most_in_ten_minutes(mcp: McpHttpClient, coach: CoachClient) -> None:
     ana, squat, curl = (
         await coach.create_customer("Ana"),

@@ -296,6 +296,8 @@ async def test_a_client_gets_ten_reminders_of_a_day(mcp: McpHttpClient, coach: C
     )
     assigned = {"customerId": ana["_id"], "startDate": DAYS[1]}
     refused(await coach.post(f"/coach/programs/{program['_id']}/assign", assigned))
+    refused(await coach.post(f"/coach/programs/{program['_id']}/assign", {**assigned, "dryRun": True}))
+    refused(await coach.post(client_path(ana, "schedule", "copy"), {**copy, "dryRun": True}))
     text = {"days": [{"date": DAYS[1], "name": "A", "text": "reminder 12:00: win"}]}
     tool_error(await mcp.call("create_workout", customerId=ana["_id"], **text), "at most 10 reminders", DAYS[1])
     assert [

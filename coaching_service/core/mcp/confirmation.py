@@ -27,7 +27,7 @@ class Reason(StrEnum):
     UNUSUAL_AMOUNT = "it has loads, sets, repetitions or times far above those of the client"
     MANY_CHANGES = "there were more than 30 changes in ten minutes"
     MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
-    MANY_REMOVED = "more than three workouts were removed in ten minutes"
+    MANY_REMOVED = "more than three workouts were removed or replaced in ten minutes"
 
 
 # What an access without the switch "mail and work on many clients" may not do.

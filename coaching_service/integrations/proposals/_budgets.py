@@ -57,7 +57,7 @@ class DayLoads(TypedDict):
 
 
 class CallSpending(TypedDict):
-    """What a call changes: days of clients (`client date`), how many workouts it removes, and loads.
+    """What a call changes: days of clients (`client date`), how many workouts it removes or replaces, and loads.
 
     What only adds to days without a workout counts as one day.
     """
@@ -138,7 +138,7 @@ def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallS
         if before is not None and after is not None and not is_plan_changed(before, after):
             continue  # only what was done
         spending["days"] += [f"{change.client_id} {each['date']}" for each in (before, after) if each is not None]
-        spending["removed"] += after is None or _is_emptied(before, after, left)
+        spending["removed"] += after is None or _is_replaced(before, after, left)
         if before is not None and after is not None:
             spending["loads"] += [
                 {"of": _key(change.client_id, each.exercise_id, each.unit), "before": each.before, "after": each.after}
@@ -172,10 +172,15 @@ async def _only_fills_empty_days(tx: Context, workouts: Sequence[Version]) -> bo
     return bool(added)
 
 
-def _is_emptied(before: DocumentFields | None, after: DocumentFields, left: Set[ObjectId]) -> bool:
-    """Return whether all items of a workout are removed, and not moved to another one: they are not `left`."""
-    removed = {item["_id"] for item in before["items"]} if before is not None else set()
-    return bool(removed) and not after["items"] and removed.isdisjoint(left)
+def _is_replaced(before: DocumentFields | None, after: DocumentFields, left: Set[ObjectId]) -> bool:
+    """Return whether each item of a workout is removed, and not moved to another one (`left`), or is something else."""
+    items = before["items"] if before is not None else []
+    kept = {item["_id"]: item for item in after["items"]}
+    return bool(items) and all(
+        item["_id"] not in left
+        or (item["_id"] in kept and item.get("exerciseIds") != kept[item["_id"]].get("exerciseIds"))
+        for item in items
+    )
 
 
 def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:

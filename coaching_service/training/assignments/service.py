@@ -101,6 +101,8 @@ async def add_to_calendar(
     if assignment_id is not None:
         plans: list[BlockPlan] = [{**block, "assignmentId": assignment_id} for block in batch.created]
         await block_batches.write(ctx, owner, Batch(created=plans, removed=batch.removed), days)
+    else:
+        await block_batches.apply(ctx, owner, batch, days, dry_run=True)  # which refuses what is too much for a day
     return {
         "blocks": len(created_dates),
         "assignmentId": assignment_id,
