@@ -35,6 +35,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.customers import creation
 from coaching_service.people.team import service as team
 from coaching_service.progress.logs import service as logs
+from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.settings import Settings
 
 BLOCKS_OF_CLIENT = 10
@@ -79,7 +80,8 @@ async def prepare(settings: Settings, clients: int) -> tuple[str, str]:
         await shared.publish(services)
         source, target = [await _company(services, name) for name in ("source", "target")]
         await seeding.seed_clients(services, source, clients - 1)
-        await _add_blocks(source, clients)
+        for customer_id in await _add_blocks(source, clients):
+            await personal_records.rebuild_records(source, customer_id)  # as the import does
         keys = [await api_keys.create(ctx, "Bench") for ctx in (source, target)]
         return keys[0]["key"], keys[1]["key"]
 
@@ -89,8 +91,8 @@ async def _company(services: Services, name: str) -> Context:
     return Context(services).acting_as(owner)
 
 
-async def _add_blocks(ctx: Context, clients: int) -> None:
-    """Log one block as a client does, and store copies of it for all clients."""
+async def _add_blocks(ctx: Context, clients: int) -> list[ObjectId]:
+    """Log one block as a client does, store copies of it for all clients, and return these."""
     squat = (await exercises.list_shared_ids(ctx))[0]
     client = await creation.create_customer(ctx, {"name": "First"})
     planned = [
@@ -112,7 +114,9 @@ async def _add_blocks(ctx: Context, clients: int) -> None:
     await logs.create_logged_blocks(ctx, client["_id"], [block])
     collection = ctx.db["workoutBlocks"]
     stored = await collection.find_one({"companyId": ctx.company_id})
-    ids = [each["_id"] async for each in ctx.db["customers"].find({"companyId": ctx.company_id}, {"_id": 1})]
+    ids: list[ObjectId] = [
+        each["_id"] async for each in ctx.db["customers"].find({"companyId": ctx.company_id}, {"_id": 1})
+    ]
     copies: list[dict[str, Any]] = []
     for number in range(clients * BLOCKS_OF_CLIENT - 1):
         copies.append(_copy(stored or {}, ids[number % len(ids)], number // len(ids)))
@@ -120,6 +124,7 @@ async def _add_blocks(ctx: Context, clients: int) -> None:
             await collection.insert_many(copies, ordered=False)
             copies = []
     await collection.insert_many(copies, ordered=False)
+    return ids
 
 
 def _copy(block: Mapping[str, Any], client: ObjectId, week: int) -> dict[str, Any]:
