@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +22,7 @@ from coaching_service.core.database.backup import creation
 from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_backup
 from coaching_service.core.database.backup.manifest import BackupError, Manifest, Report, read_manifest, verify
 from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
+from coaching_service.core.database.backup.stores import remove_drafts
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle.administration import backups
 from coaching_service.lifecycle.administration.service import Operator
@@ -219,6 +221,21 @@ async def test_killed_backup_leaves_nothing(
     assert bool(listed) is not has_unnamed_files
     assert os.listdir(tmp_path) == ["backup"]  # noqa: PTH208 - as asynchronous functions may
     verify((tmp_path / "backup").joinpath, read_manifest(tmp_path / "backup"), ignore)
+
+
+def test_what_a_killed_backup_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """On NFS, and in the folder of a store: of a process that has ended, and of another machine after a day."""
+    here, ended = socket.gethostname(), 2**22 + 1  # no process has a larger number
+    names = [f".a.{here}.{ended}.partial", ".b.elsewhere.1.partial", ".c.elsewhere.1.partial", f".d.{here}.1.partial"]
+    for name in names:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "customers.bson.gz").write_text("plain")
+    os.utime(tmp_path / names[2], (0, 0))
+    (tmp_path / "objects").mkdir()
+    (tmp_path / "objects" / f".x.{here}.{ended}.partial").write_text("plain")
+    remove_drafts(tmp_path)
+    assert sorted(each.name for each in tmp_path.iterdir()) == [names[1], names[3], "objects"]
+    assert list((tmp_path / "objects").iterdir()) == []
 
 
 def test_backup_is_readable_by_its_owner_alone_and_no_draft_is_left(folder: Path) -> None:

@@ -64,6 +64,9 @@ class BucketStore:
             for start in range(0, len(wanted), _AT_ONCE):
                 obstore.delete(self._store, wanted[start : start + _AT_ONCE])
 
+    def clean(self) -> None:
+        """Do nothing: a bucket shows no object that is not complete."""
+
     @contextmanager
     def _explaining(self, name: str) -> Iterator[None]:
         """Raise errors of the client as BackupError with one sentence."""

@@ -40,7 +40,7 @@ from coaching_service.core.database.backup.manifest import (
 )
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
-from coaching_service.core.database.backup.stores import synchronize
+from coaching_service.core.database.backup.stores import own_end, remove_drafts, synchronize
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.transactions import reading_snapshot
@@ -96,13 +96,14 @@ class _Draft:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._draft = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+        self._draft = folder.with_name(f".{folder.name}{own_end()}")
         self._files: dict[str, int] = {}
 
     def __enter__(self) -> Self:
         if self._folder.exists():
             raise BackupError(f"{self._folder} exists: choose a new folder for each backup")
         self._folder.parent.mkdir(parents=True, exist_ok=True)
+        remove_drafts(self._folder.parent)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -179,6 +180,7 @@ async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[
     Each new part is read again and compared. The manifest is stored last, when the store has all parts. Raises
     BackupError if the store cannot be used or has lost a part, or the database no longer has the moment.
     """
+    await asyncio.to_thread(writer.store.clean)
     writer.digests = await asyncio.to_thread(_read_digests, writer)
     await asyncio.to_thread(writer.find_stored)
     manifest = await read_moment(services, writer.write)

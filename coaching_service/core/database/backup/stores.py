@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +18,7 @@ from coaching_service.core.database.backup.manifest import FILE, BackupError
 from coaching_service.core.temporary_files import NO_SPACE
 
 BUCKET = "s3://"
+_DRAFT_SECONDS = 24 * 60 * 60
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,9 @@ class Store(Protocol):
     def delete(self, names: Collection[str]) -> None:
         """Delete files; files that are gone are ignored."""
 
+    def clean(self) -> None:
+        """Remove what writers that were killed have left; call it before others of this process write."""
+
 
 def open_store(location: str) -> Store:
     """Return the store at `s3://bucket/prefix`, or in a folder. Raises BackupError if a package for it is missing."""
@@ -65,6 +73,25 @@ def missing_extra() -> BackupError:
     return BackupError(
         "Buckets and encrypted backups need packages that are not installed: pip install 'coaching-service[backup]'"
     )
+
+
+def own_end() -> str:
+    """Return how names of drafts of this process end, which begin with a dot."""
+    return f".{socket.gethostname()}.{os.getpid()}.partial"
+
+
+def remove_drafts(folder: Path) -> None:
+    """Remove what processes that were killed have left in a folder and its folders.
+
+    Call it before this process writes. One of another machine may still be writing: its drafts are removed after a day.
+    """
+    for draft in folder.rglob(".*.partial"):
+        *_, process, _ = draft.name.rsplit(".", 2)
+        is_of_machine = draft.name.endswith(f".{socket.gethostname()}.{process}.partial")
+        is_running = Path(f"/proc/{process}").exists() and not draft.name.endswith(own_end())
+        with suppress(FileNotFoundError):  # another process removes them too
+            if (is_of_machine and not is_running) or draft.stat().st_mtime < time.time() - _DRAFT_SECONDS:
+                shutil.rmtree(draft) if draft.is_dir() else draft.unlink()
 
 
 class FolderStore:
@@ -93,7 +120,7 @@ class FolderStore:
         target = self._folder / name
         try:
             self._create(target.parent)
-            with NamedTemporaryFile(dir=target.parent, prefix=".", suffix=".partial", delete=False) as draft:
+            with NamedTemporaryFile(dir=target.parent, prefix=".", suffix=own_end(), delete=False) as draft:
                 try:
                     draft.write(data)
                     draft.flush()
@@ -111,6 +138,10 @@ class FolderStore:
         """Delete files; files that are gone are ignored."""
         for name in names:
             (self._folder / name).unlink(missing_ok=True)
+
+    def clean(self) -> None:
+        """Remove what writers that were killed have left; call it before others of this process write."""
+        remove_drafts(self._folder)
 
     def _create(self, folder: Path) -> None:
         if folder.is_dir():
