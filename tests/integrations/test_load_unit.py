@@ -138,6 +138,19 @@ async def records_of(coach: CoachClient, customer: Json) -> list[Json]:
     return records
 
 
+async def test_largest_loads_stay_within_what_is_accepted(coach: CoachClient) -> None:
+    """Else the response of a workout would not be as it is declared, and no change of it be accepted."""
+    ana, squat = await coach.create_customer(), await coach.create_exercise()
+    planned = {**PLANNED, "load": 100_000}
+    block = await block_with(coach, ana, exercise_of(squat, planned))
+    (await coach.put(client_path(ana, "training-maxes", squat["_id"]), {"value": 100_000})).ok()
+    await convert(coach, "lb")
+    [item] = (await read(coach, block))["items"]
+    assert item["exerciseSets"][0]["load"] == 100_000
+    [training_max] = (await coach.get(client_path(ana, "training-maxes"))).ok()
+    assert training_max["value"] == 100_000
+
+
 async def test_other_operations_wait_while_loads_are_converted(
     coach: CoachClient, other_company: CoachClient, server: TestServer
 ) -> None:

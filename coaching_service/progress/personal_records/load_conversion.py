@@ -9,7 +9,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.progress.personal_records import _estimates
-from coaching_service.progress.personal_records.models import StoredRecord
+from coaching_service.progress.personal_records.models import MAX_VALUE, StoredRecord
 from coaching_service.progress.personal_records.store import IS_LOAD, records
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.sets.records import RecordKey
@@ -40,7 +40,7 @@ async def convert_client(
 async def _find_values(
     ctx: Context, customer_id: ObjectId, loads: Sequence[StoredRecord], conversion: Conversion
 ) -> dict[ObjectId, float]:
-    values = {record["_id"]: conversion.convert(record["value"]) for record in loads}
+    values = {record["_id"]: min(conversion.convert(record["value"]), MAX_VALUE) for record in loads}
     logged = [record for record in loads if record["source"] == "log"]
     for exercise_id in {record["exerciseId"] for record in logged}:
         bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)

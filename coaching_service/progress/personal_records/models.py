@@ -17,6 +17,7 @@ from coaching_service.training.workouts.sets.models import MAX_METERS
 from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
 from coaching_service.training.workouts.sets.totals_models import Best
 
+MAX_VALUE = 1_000_000
 _TYPES = Description(
     "`estimated_1rm`: Epley up to 12 reps, with the reps in reserve of RIR or RPE added first, the load itself for 1; "
     "of the whole weight, with the body's, where `loadType` is `added`. "
@@ -28,7 +29,7 @@ _TYPES = Description(
 class RecordDetails(TypedDict):
     """The fields of a record that can be changed."""
 
-    value: Annotated[float, Number(minimum=0, maximum=1_000_000)]
+    value: Annotated[float, Number(minimum=0, maximum=MAX_VALUE)]
     reps: Annotated[int | None, Integer(minimum=0, maximum=100_000)]
     date: Annotated[str, CalendarDate()]
 

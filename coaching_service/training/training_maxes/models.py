@@ -9,6 +9,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Number
+from coaching_service.training.workouts.sets.models import MAX_LOAD
 
 MaxSource = Literal["coach", "records"]
 
@@ -53,7 +54,7 @@ class NewTrainingMax(TypedDict):
         float | None,
         Number(
             minimum=0,
-            maximum=100_000,
+            maximum=MAX_LOAD,
             required=True,
             metadata={
                 "description": "The load, in the company's unit, to which percentages refer. null removes it: "

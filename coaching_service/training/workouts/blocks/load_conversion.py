@@ -20,6 +20,7 @@ from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.program_copies import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import derive_fields
+from coaching_service.training.workouts.sets.models import MAX_LOAD
 
 T = TypeVar("T")
 # What is a load in workouts and in the figures that follow from them.
@@ -54,7 +55,7 @@ def _convert_sets(value: Any, convert: Convert) -> tuple[Any, int]:
         return [entry for entry, _ in entries], sum(loads for _, loads in entries)
     changed, total = dict(value), 0
     if isinstance(value.get("load"), int | float):
-        changed["load"], total = convert(value["load"]), 1
+        changed["load"], total = min(convert(value["load"]), float(MAX_LOAD)), 1
     for name in ("exerciseSets", "circuitExercises", "sets", "customerSets"):
         if isinstance(value.get(name), list):
             changed[name], loads = _convert_sets(value[name], convert)
@@ -101,7 +102,7 @@ def _store(value: Any, convert: Convert) -> None:
     for each in value if isinstance(value, list) else value.values() if isinstance(value, dict) else ():
         _store(each, convert)
     if isinstance(value, dict) and isinstance(value.get("load"), int | float):
-        value["load"] = convert(value["load"])
+        value["load"] = min(convert(value["load"]), float(MAX_LOAD))
 
 
 async def convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> LoadCount:
