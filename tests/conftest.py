@@ -127,6 +127,14 @@ def pytest_configure_node(node: object) -> None:
     node.workerinput["mongodb_uri"] = node.config.stash[_URI]  # type: ignore[attr-defined]  # pytest-xdist has no types
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what tests have recorded with `record_property`."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.getreports(outcome):
+            for name, value in report.user_properties:
+                terminalreporter.write_line(f"{name}: {value}")
+
+
 def _end(running: AbstractContextManager[str]) -> None:
     running.__exit__(None, None, None)
 

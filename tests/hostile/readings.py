@@ -107,7 +107,10 @@ async def read_pages(readings: Readings, visitors: Visitors, own: World, *, abou
             name = f"page {page.path}"
             for query in _queries_of(page):
                 seen = await readings.read(name, visitor.get(filled(page, own), params=query))
-                if seen is not None and seen.status >= 500:
+                if seen is None:
+                    continue
+                readings.answers[f"{name} {query}"] = seen.status, _VOLATILE.sub(b"", seen.text.encode())
+                if seen.status >= 500:
                     readings.problems.append((name, query, seen.status, seen.text[:200]))
 
 

@@ -7,15 +7,17 @@ listed. The product of all values and states is in tests/reliability/proofs.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import suppress
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Any, is_typeddict
 
 import pytest
-from aiohttp.test_utils import TestServer
+from aiohttp.test_utils import BaseTestServer
 from bson import encode
 from marshmallow import fields
 from pymongo.errors import DuplicateKeyError
@@ -24,6 +26,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.portable import Portable
 from coaching_service.core.field_schemas import checks_of
+from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.validation import (
@@ -36,24 +39,28 @@ from coaching_service.core.validation import (
 from coaching_service.features import STEPS
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.load_unit import service as load_unit
+from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from coaching_service.people.changes import undo
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.sessions import web_sessions
-from tests.conftest import NewCompany
+from coaching_service.settings import Settings
 from tests.contract.test_declared import request_options
-from tests.hostile.boundary_values import EARLY, LATE, TODAY, attempts, flatten
+from tests.hostile.boundary_values import EARLY, LATE, TODAY, Attempt, attempts, flatten
 from tests.hostile.cases import PAGES, ROUTES, TOOLS
 from tests.hostile.conftest import _DERIVED, Caller, Victim, make_caller
 from tests.hostile.readings import Readings, Visitors, of_client, read_pages, read_rest, read_tools
 from tests.mcp.test_tool_access import arguments
 from tests.support.client import CoachClient
 from tests.support.declared_world import World, make_world
-from tests.support.doctor import check
+from tests.support.doctor import check, is_numbered
 from tests.support.figures import renew_figures
 from tests.support.mcp_client import McpHttpClient
 from tests.support.notifications import send_due
+from tests.support.own_application import running_application
+from tests.support.service_process import until
 from tests.support.visitor import Visitor
+from tests.support.webhooks import Receiver, receiving
 from tests.web.test_pages import filled
 
 JOBS = {kind: STEPS[kind] for kind in (load_unit.CONVERT, bulk_jobs.STEP, undo.STEP, company_import.IMPORT)}
@@ -69,6 +76,8 @@ class Inhabited:
     neighbour: World
     mcp: McpHttpClient
     visitors: dict[str, Visitors]
+    stranger: Victim
+    receiver: Receiver
 
     def of(self, own: World) -> Caller:
         """The caller with a client's identifiers."""
@@ -83,9 +92,26 @@ async def add_absence(coach: CoachClient, own: World, first: int, last: int | No
 
 
 @pytest.fixture(scope="module")
-async def inhabited(new_company: NewCompany, server: TestServer, public_server: TestServer) -> AsyncIterator[Inhabited]:
+async def inhabited(settings: Settings, password_hash: str) -> AsyncIterator[Inhabited]:
+    """A company in an application of its own, whose webhooks arrive; another company does not change."""
+    async with running_application(settings, "bounds", password_hash) as application, receiving() as receiver:
+        await shared.publish(application.services)
+        coach, stranger = await application.new_coach(), await application.new_coach()
+        world = await make_world(stranger)
+        other = Victim(stranger, world, await make_caller(stranger, world))
+        other.stored = await other.fingerprint()
+        async with inhabit(coach, application.server, other, receiver) as company:
+            yield company
+        assert await other.fingerprint() == other.stored
+        await coach.close()
+        await stranger.close()
+
+
+@asynccontextmanager
+async def inhabit(
+    coach: CoachClient, server: BaseTestServer, stranger: Victim, receiver: Receiver
+) -> AsyncIterator[Inhabited]:
     """Clients: injured without an end, with everything; announced absence and a long odd name; archived; new."""
-    coach = await new_company()
     injured, announced, archived, neighbour = [await make_world(coach) for _ in range(4)]
     new = {"customerId": (await coach.create_customer("New"))["_id"]}
     await add_absence(coach, injured, 0, None, "injured")
@@ -100,14 +126,15 @@ async def inhabited(new_company: NewCompany, server: TestServer, public_server: 
         link = await coach.post(f"/coach/customers/{own['customerId']}/calendar-link")
         own["calendarToken"] = link.ok(201)["url"].rpartition("/")[2]
     (await coach.post("/coach/customers/bulk/archive", {"ids": [archived["customerId"]]})).ok()
-    async with McpHttpClient(public_server, {"X-API-Key": str(coach.key)}) as mcp:
-        yield Inhabited(caller, clients, neighbour, mcp, visitors)
+    (await coach.post("/coach/webhooks", {"url": receiver.url})).ok(201)
+    async with McpHttpClient(server, {"X-API-Key": str(coach.key)}) as mcp:
+        yield Inhabited(caller, clients, neighbour, mcp, visitors, stranger, receiver)
     for each in visitors.values():
         for visitor, _ in each.values():
             await visitor.close()
 
 
-async def visit(server: TestServer, caller: Caller, own: World) -> Visitors:
+async def visit(server: BaseTestServer, caller: Caller, own: World) -> Visitors:
     """The browsers of the coach and of a client."""
     ctx = caller.key.ctx
     coach, client = Visitor(server), Visitor(server)
@@ -144,8 +171,17 @@ async def run_jobs(ctx: Context) -> None:
         await worker.run_due(ctx.services, JOBS)
 
 
-async def write_rest(inhabited: Inhabited, written: Written, *, about_client: bool, every: bool = False) -> None:
-    """Send every body with values at the bounds, to the clients in turn."""
+Case = Callable[[], Awaitable[None]]
+
+
+async def write(cases: Iterable[Case]) -> None:
+    """Send requests."""
+    for case in cases:
+        await case()
+
+
+def rest_cases(inhabited: Inhabited, written: Written, *, about_client: bool, every: bool = False) -> Iterator[Case]:
+    """Requests of every body with values at the bounds, to the clients in turn."""
     worlds = list(inhabited.clients.values())
     for turn, route in enumerate(ROUTES):
         if route.body is None or route.access.audience == "public":
@@ -156,24 +192,27 @@ async def write_rest(inhabited: Inhabited, written: Written, *, about_client: bo
             if number % 2 and not (every or about_client):
                 continue
             own = worlds[(turn + number) % len(worlds)] if number % 3 == 0 else worlds[0]
-            caller = inhabited.of(worlds[0] | own)
-            for _ in range(6):
-                body = attempt.body()
-                reply = await caller.send(route, worlds[0] | own, json=body)
-                if reply.status != 400 or not attempt.refuse([each["field"] for each in reply.json.get("errors", ())]):
-                    break
-            written.add(f"{route.method} {route.path} {body}", reply.status, reply.raw)
-            if reply.status == 202:
-                await run_jobs(caller.key.ctx)
+            yield partial(_send, inhabited.of(worlds[0] | own), written, route, attempt)
 
 
-def _attempts_of(route: Any, own: World, *, every: bool) -> Any:
+async def _send(caller: Caller, written: Written, route: Route, attempt: Attempt) -> None:
+    for _ in range(6):
+        body = attempt.body()
+        reply = await caller.send(route, caller.own, json=body)
+        if reply.status != 400 or not attempt.refuse([each["field"] for each in reply.json.get("errors", ())]):
+            break
+    written.add(f"{route.method} {route.path} {body}", reply.status, reply.raw)
+    if reply.status == 202:
+        await run_jobs(caller.key.ctx)
+
+
+def _attempts_of(route: Any, own: World, *, every: bool) -> Iterator[Attempt]:
     example = {name: each for name, each in request_options(route, own)["json"].items() if name != "version"}
     return attempts(route.body, example | ({"dryRun": False} if "dryRun" in example else {}), own, every=every)
 
 
-async def write_tools(inhabited: Inhabited, written: Written, *, every: bool = False) -> None:
-    """Call every tool that writes with values at the bounds, and approve what is proposed."""
+def tool_cases(inhabited: Inhabited, written: Written, *, every: bool = False) -> Iterator[Case]:
+    """Calls of every tool that writes with values at the bounds."""
     worlds = list(inhabited.clients.values())
     for tool in (each for each in TOOLS if each.writes):
         example = arguments(tool, worlds[0])
@@ -181,10 +220,18 @@ async def write_tools(inhabited: Inhabited, written: Written, *, every: bool = F
             given = attempt.body()
             if "customerId" in given and number % 3 == 0:
                 given["customerId"] = worlds[number % len(worlds)]["customerId"]
-            reply = await inhabited.mcp.request("tools/call", {"name": tool.name, "arguments": given})
-            failed = reply.status != 200 or b"-32603" in reply.raw or "unexpected" in reply.raw.decode().lower()
-            refused = not failed and ("error" in reply.json or bool(reply.json["result"].get("isError")))
-            written.add(f"{tool.name} {given}", 500 if failed else 400 if refused else 200, reply.raw)
+            yield partial(_call, inhabited.mcp, written, tool.name, given)
+
+
+async def _call(mcp: McpHttpClient, written: Written, name: str, given: dict[str, Any]) -> None:
+    reply = await mcp.request("tools/call", {"name": name, "arguments": given})
+    failed = reply.status != 200 or b"-32603" in reply.raw or "unexpected" in reply.raw.decode().lower()
+    refused = not failed and ("error" in reply.json or bool(reply.json["result"].get("isError")))
+    written.add(f"{name} {given}", 500 if failed else 400 if refused else 200, reply.raw)
+
+
+async def approve_all(inhabited: Inhabited, written: Written) -> None:
+    """Approve what is proposed."""
     session = await inhabited.caller.key.interactive()
     pending = (await session.get("/coach/proposals", status="pending")).ok()
     for proposal in pending["docs"]:
@@ -192,19 +239,22 @@ async def write_tools(inhabited: Inhabited, written: Written, *, every: bool = F
         written.add("approve", reply.status, reply.raw)
 
 
-async def write_forms(inhabited: Inhabited, written: Written, *, every: bool = False) -> None:
-    """Send every form with values at the bounds."""
+def form_cases(inhabited: Inhabited, written: Written, *, every: bool = False) -> Iterator[Case]:
+    """Every form with values at the bounds."""
     own, visitors = inhabited.clients["injured"], inhabited.visitors["injured"]
     for page in PAGES:
         if page.method != "POST" or page.schema is None or page.access.audience not in ("coach", "customer"):
             continue
         visitor, csrf = visitors[page.access.audience]
         for number, attempt in enumerate(attempts(page.schema, {}, own, every=every)):
-            if number % 6 and not every:
-                continue
-            sent = {"csrf": csrf} | flatten(attempt.body())
-            seen = await visitor.send("POST", filled(page, own), data=sent)
-            written.add(f"form {page.path} {sent}", seen.status, seen.text)
+            if every or number % 6 == 0:
+                sent = {"csrf": csrf} | flatten(attempt.body())
+                yield partial(_fill_in, visitor, written, filled(page, own), sent)
+
+
+async def _fill_in(visitor: Visitor, written: Written, path: str, sent: dict[str, str]) -> None:
+    seen = await visitor.send("POST", path, data=sent)
+    written.add(f"form {path} {sent}", seen.status, seen.text)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -256,17 +306,54 @@ async def stored_about(inhabited: Inhabited, own: World) -> dict[str, str]:
     return hashes
 
 
-async def test_values_at_the_bounds_are_read_everywhere(victim: Victim, inhabited: Inhabited) -> None:
-    written = Written()
-    before = await stored_about(inhabited, inhabited.neighbour)
-    await write_rest(inhabited, written, about_client=True)
-    assert await stored_about(inhabited, inhabited.neighbour) == before
-    await write_rest(inhabited, written, about_client=False)
-    await write_tools(inhabited, written)
-    await write_forms(inhabited, written)
+async def read_webhooks(inhabited: Inhabited) -> list[tuple[object, ...]]:
+    """The problems of what was delivered: each event arrives as it is read by others, with the same texts."""
+    services, key, receiver = inhabited.caller.key.ctx.services, inhabited.caller.key, inhabited.receiver
+    await until(lambda: is_numbered(services), "all changes are numbered")
+    events: dict[str, Any] = {}
+    page = {"hasMore": True, "nextCursor": "0"}
+    while page["hasMore"]:
+        page = (await key.get("/coach/events", limit=500, after=page["nextCursor"])).ok()
+        events |= {each["id"]: each for each in page["docs"]}
+    first = min(receiver.sequence)
+    later = {each["id"] for each in events.values() if each["seq"] >= first}
+    await until(
+        lambda: later <= {each.event["id"] for each in receiver.messages}, "every event is delivered", pause=0.2
+    )
+    delivered = [each.event for each in receiver.messages]
+    return [("webhook", each, events.get(each["id"])) for each in delivered if each != events.get(each["id"])]
+
+
+# Pages about a client that also say something of others: what is left to do, which is next, groups to choose from, and
+# the number of the company's last change.
+OF_OTHERS = re.compile("page /(app/attention/|.*/review |.*/details |.*/messages/live )")
+
+
+def differences(before: Readings, after: Readings) -> list[str]:
+    """What has another answer than before, but for archives, which have the time at which they are made."""
+    names = sorted({*before.answers, *after.answers})
+    assert len(names) > 150
+    differing = [name for name in names if before.answers.get(name) != after.answers.get(name)]
+    return [name for name in differing if b"PK" not in after.answers[name][1] and not OF_OTHERS.match(name)]
+
+
+async def test_values_at_the_bounds_are_read_everywhere(inhabited: Inhabited) -> None:
+    written, neighbour = Written(), inhabited.neighbour
+    await read_client(inhabited, "neighbour", neighbour)  # from now on the messages are read
+    answers = await read_client(inhabited, "neighbour", neighbour)
+    before = await stored_about(inhabited, neighbour)
+    await write(rest_cases(inhabited, written, about_client=True))
+    assert await stored_about(inhabited, neighbour) == before
+    again = await read_client(inhabited, "neighbour", neighbour)
+    assert differences(answers, again) == []
+    await write(rest_cases(inhabited, written, about_client=False))
+    await write(tool_cases(inhabited, written))
+    await approve_all(inhabited, written)
+    await write(form_cases(inhabited, written))
     problems = list(written.failures)
     problems += await read_all(inhabited)
-    problems += (await read_client(inhabited, "neighbour", inhabited.neighbour)).problems
+    problems += (await read_client(inhabited, "neighbour", neighbour)).problems
+    problems += await read_webhooks(inhabited)
     assert not problems, "\n".join(str(each)[:600] for each in problems)
 
 
