@@ -9,7 +9,8 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Number
-from coaching_service.training.workouts.sets.models import MAX_LOAD
+
+MAX_VALUE = 100_000
 
 MaxSource = Literal["coach", "records"]
 
@@ -54,7 +55,7 @@ class NewTrainingMax(TypedDict):
         float | None,
         Number(
             minimum=0,
-            maximum=MAX_LOAD,
+            maximum=MAX_VALUE,
             required=True,
             metadata={
                 "description": "The load, in the company's unit, to which percentages refer. null removes it: "

@@ -14,8 +14,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.load_units import Conversion, LoadCount
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import store
-from coaching_service.training.training_maxes.models import ReferenceLoads, StoredTrainingMax, TrainingMax
-from coaching_service.training.workouts.sets.models import MAX_LOAD
+from coaching_service.training.training_maxes.models import MAX_VALUE, ReferenceLoads, StoredTrainingMax, TrainingMax
 
 
 async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
@@ -98,7 +97,7 @@ async def convert_client(
     writes: list[tuple[Filter, Document | list[Document]]] = []
     at = now()
     for stored in await store.training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}}):
-        value = min(conversion.convert(cast("float", stored["value"])), float(MAX_LOAD))
+        value = min(conversion.convert(cast("float", stored["value"])), float(MAX_VALUE))
         if stored["source"] == store.ESTIMATED:
             value = estimates.get(stored["exerciseId"], value)
         change = {"$set": {"value": value, "updatedAt": at}, "$inc": {"version": 1}}  # not one of the history
