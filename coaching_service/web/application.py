@@ -63,6 +63,7 @@ from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Rend
 from coaching_service.web.streamed_tasks import stream_task
 
 _CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."
+_LONGEST_ADDRESS = 8_000  # the server refuses one of more than 8,190 bytes
 _TASK_REPEATED = "This has already been started. To repeat it, select the clients again."
 _AiohttpHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -226,7 +227,10 @@ class WebApplication:
             if page.preview_of is not None:
                 sent = reauthentication.original_values(data)
                 query = [(name, value) for name, value in request.rel_url.query.items() if name not in sent]
-                return see_other(f"{request.path}?{urlencode([*query, *sent.items()])}")
+                address = f"{request.path}?{urlencode([*query, *sent.items()])}"
+                if len(address) <= _LONGEST_ADDRESS:
+                    return see_other(address)
+                data = MultiDict([*query, *sent.items()])  # the page has no address that it could be reloaded by
             return await self._process_form(page_request, data, upload)
 
     async def _show_preview(self, page_request: PageRequest) -> web.StreamResponse:

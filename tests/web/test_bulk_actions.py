@@ -45,6 +45,20 @@ async def test_undo_returns_to_a_list_with_a_long_address(coach: CoachClient, ow
     assert undone.ok().says("Undone. Undo again to redo.", "Ana").path.startswith(f"{LIST}?groups=%C3%B1")
 
 
+async def test_preview_whose_address_would_be_too_long_is_shown(coach: CoachClient, owner_page: Visitor) -> None:
+    """An address of more than 8 kB is refused: the page is the response to the form."""
+    ids = [each["_id"] for each in [await coach.create_customer(name) for name in ("Ana", "Bo")]]
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    confirmation = await owner_page.get(BULK, params={"ids": ids, "action": "assign-program"})
+    csrf = dict(confirmation.form(BULK).fields)["csrf"]
+    form = {"csrf": csrf, "programId": program["_id"], "startDate": "2026-11-30", "onConflict": "add"}
+    form |= {"text": "\u05d0" * 1_500}
+    path = f"{BULK}/preview?ids={ids[0]}&ids={ids[1]}&action=assign-program"
+    shown = (await owner_page.send("POST", path, data=form)).ok()
+    assert shown.path == path
+    shown.says("Assign program", "2 clients")
+
+
 async def test_changed_selection_of_equal_size_is_rejected(coach: CoachClient, owner_page: Visitor) -> None:
     ana = await coach.create_customer("Ana")
     confirmation = await owner_page.get(BULK, params={"all": "true", "action": "archive"})
