@@ -343,3 +343,21 @@ def test_a_load_with_thousands_is_not_two_loads_of_two_sets(load: str, loads: li
 def test_columns_that_are_not_read_are_reported_of_rows_with_several_sets(text: str, unread: list[str]) -> None:
     found, _ = found_in(text)
     assert [each["column"] for each in found.kinds if each["code"] == "UNKNOWN_COLUMN"] == unread
+
+
+@pytest.mark.parametrize(
+    ("exercise", "cells", "loads", "problem"),
+    [
+        ("Mood", "good", [60, 60], ("exerciseData", "has what is no amount: Weight (KG) 100, Set 1 3, Set 2 3")),
+        ("Exercise 2", "", [60, 60], ("exercise", "is empty")),
+    ],
+)
+def test_sets_of_an_exercise_without_its_name_are_reported(
+    exercise: str, cells: str, loads: list[float], problem: tuple[str, str]
+) -> None:
+    found, sets = found_in(
+        f"Date,Workout,Exercise 1,Weight (KG),Set 1,Set 2,{exercise},Weight (KG),Set 1,Set 2\n"
+        f"2026-02-02,A,Squat,60,5,5,{cells},100,3,3\n"
+    )
+    assert [each.load for each in sets] == loads
+    assert problem in pick(found.problems, "field", "message")

@@ -42,23 +42,41 @@ def expand(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Fiel
 def expand_exercises(headings: Sequence[str], cells: Sequence[Cell]) -> Iterator[dict[Field, tuple[Cell, Unit | None]]]:
     """Yield the sets of a row of before 2020, which is a workout: each exercise has its loads and sets behind it."""
     shared: dict[Field, tuple[Cell, Unit | None]] = {}
-    rows: list[_Row] = []
+    groups: list[tuple[Cell, list[tuple[str, Cell]]]] = []  # an exercise, and the cells behind it
     for heading, cell in zip(headings, cells, strict=False):
-        read = read_heading(heading)
-        if _EXERCISE.fullmatch(read.words):
-            rows.append(_Row({"exercise": (cell, None)}))
-        elif cell is not None and rows and read.words in _LOADS:
-            rows[-1].load = rows[-1].load if rows[-1].load[0] is not None else (cell, read.unit)
-        elif cell is not None and rows:
-            rows[-1].read(heading, cell)
-        elif cell is not None and (name := _OF_WORKOUTS.get(read.words)) is not None:
+        words = read_heading(heading).words
+        if _EXERCISE.fullmatch(words):
+            groups.append((cell, []))
+        elif groups:
+            groups[-1][1].append((heading, cell))
+        elif words in _LOADS or _SET.fullmatch(words):  # the exercise has no column
+            groups.append((None, [(heading, cell)]))
+        elif cell is not None and (name := _OF_WORKOUTS.get(words)) is not None:
             shared[name] = (cell, None)
-    done = [row for row in rows if row.shared["exercise"][0] is not None]
+    rows = [_row_of(exercise, behind) for exercise, behind in groups]
+    done = [row for row in rows if row.shared["exercise"][0] is not None or row.reps or row.times]
     for row in done:
         row.shared |= shared
         yield from row.sets()
     if not done:
         yield shared
+
+
+def _row_of(exercise: Cell, cells: Sequence[tuple[str, Cell]]) -> _Row:
+    """Return the sets of an exercise; a heading that comes again is of another one, whose name has no column."""
+    row, left_out = _Row({"exercise": (exercise, None)}), list[str]()
+    seen: dict[tuple[str, Unit | None], Cell] = {}
+    for heading, cell in cells:
+        read = read_heading(heading)
+        first = seen.setdefault((read.words, read.unit), cell)
+        if cell is None or (read.words in _LOADS and cell == first and row.load[0] is not None):
+            continue
+        if cell == first:
+            row.read(heading, cell)
+        else:
+            left_out.append(f"{heading} {cell}")
+    row.shared["leftOut"] = (", ".join(left_out) or None, None)
+    return row
 
 
 def has_sets_in_a_cell(headings: Sequence[str], cells: Sequence[Cell]) -> bool:
