@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -24,7 +21,6 @@ from benchmarks.processes import memory_mb, processes_of, proportional_mb
 from benchmarks.servers import running_service, temporary_settings
 
 IDLE_TARGET = 120.0
-_SHOWN_PACKAGES = 14
 _SAMPLES = 50
 _CONNECTIONS = 16
 Send = Callable[[str, str, Any], Awaitable[Any]]
@@ -84,7 +80,7 @@ def slope(points: list[tuple[int, float]]) -> float:
 
 
 def show_idle(console: Console, workers: list[int], supervisor: int) -> None:
-    """Print the memory of the processes, and an account of the imports."""
+    """Print the memory of the processes."""
     table = Table(title="Idle memory, MB")
     for heading in ("Process", "Resident", "Proportional", "Private", "Target"):
         table.add_column(heading)
@@ -95,22 +91,6 @@ def show_idle(console: Console, workers: list[int], supervisor: int) -> None:
         resident, private = memory_mb(pid)
         target = "" if name == "supervisor" else f"{IDLE_TARGET:.0f}"
         table.add_row(name, f"{resident:.0f}", f"{proportional_mb(pid):.0f}", f"{private:.0f}", target)
-    console.print(table)
-    command = [sys.executable, "-m", "benchmarks.import_memory"]
-    account = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    packages: dict[str, float] = account["packages"]
-    table = Table(title="What the imports of a worker take, MB")
-    table.add_column("Package")
-    table.add_column("MB", justify="right")
-    table.add_row("Python itself", f"{account['start']:.1f}")
-    largest = sorted(packages.items(), key=lambda each: -each[1])[:_SHOWN_PACKAGES]
-    for package, size in largest:
-        table.add_row(package, f"{size:.1f}")
-    table.add_row("others", f"{account['total'] - account['start'] - sum(size for _, size in largest):.1f}")
-    idle = memory_mb(workers[-1])[0]
-    table.add_row("all imports", f"{account['total']:.1f}")
-    table.add_row("the application, the driver's threads and connections", f"{idle - account['total']:.1f}")
-    table.add_row("an idle worker that has not prepared the database", f"{idle:.1f}")
     console.print(table)
 
 
@@ -142,7 +122,7 @@ async def measure(
 @click.option("--warm-up", type=click.IntRange(0), default=5_000, show_default=True, help="Requests before.")
 @click.option("--clients", type=click.IntRange(200), default=1_000, show_default=True)
 def main(requests: int, warm_up: int, clients: int) -> None:
-    """Print the memory of idle workers with its account, and of one process after many mixed requests.
+    """Print the memory of idle workers, and of one process after many mixed requests.
 
     The requests are of ten kinds: lists, a week, a client, attention, exercises, compliance, a tool of assistants, and
     writes of items and notes. Caches are bounded and fill during the warm-up.
