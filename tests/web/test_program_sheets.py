@@ -103,6 +103,18 @@ async def test_cells_that_were_not_understood_are_corrected_in_the_weeks(
     assert [each["minPlannedReps"] for each in squat["exerciseSets"]] == [5] * 4
 
 
+async def test_of_very_many_cells_the_first_are_corrected_first(owner_page: Visitor) -> None:
+    rows = "".join(f"{1 + at // 50},Squat,3,8,tough {at}\n" for at in range(310))
+    shown = (await preview(owner_page, table=f"Day,Exercise,Sets,Reps,Load\n{rows}", name="Many")).ok()
+    shown.says("310 cells could not be read")
+    names = [name for name, _ in shown.form(PATH).fields if name.endswith(".text")]
+    assert len(names) == 300
+    shown.form(PATH).action = f"{PATH}/changes"
+    typed = {name.replace(".", "__"): "60" for name in names}
+    again = (await owner_page.submit(shown, f"{PATH}/changes", **typed)).ok()
+    again.says("10 cells could not be read")
+
+
 async def test_a_pasted_table_with_other_choices(coach: CoachClient, owner_page: Visitor) -> None:
     own = await coach.create_exercise("House press")
     table = SHEET.replace(",", "\t")

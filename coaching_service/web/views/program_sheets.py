@@ -7,6 +7,8 @@ import io
 from collections.abc import Mapping
 from typing import Annotated, Any, TypedDict
 
+from marshmallow import fields
+
 from coaching_service.core.auth.access import coach
 from coaching_service.core.auth.permissions import PROGRAMS
 from coaching_service.core.database.context import Context
@@ -15,7 +17,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.core.validation import Text
+from coaching_service.core.validation import ListOf, Text
 from coaching_service.integrations.history_files.plan_cells import PlanField
 from coaching_service.integrations.history_files.programs import (
     Corrections,
@@ -36,6 +38,7 @@ from coaching_service.web.views.import_forms import NameRows, changed_answers, s
 
 pages = Pages("/app/programs/import")
 _MAX_TABLE = 60_000
+_MAX_CELLS = 300  # that are corrected at a time; the others after them
 
 
 class _Sheet(TypedDict):
@@ -57,7 +60,7 @@ class _ProgramForm(TypedDict):
     table: Annotated[str, Text(max_length=_MAX_TABLE)]
     loadUnit: LoadUnit
     names: NameRows
-    cells: Annotated[list[_Cell], Default(list)]
+    cells: Annotated[list[_Cell], ListOf(fields.Nested(input_of(_Cell)), maximum=_MAX_CELLS), Default(list)]
     unread: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
 
 
@@ -151,6 +154,7 @@ async def _show(read: ReadProgram, unread: str) -> Render:
         "names": [show_name(each, may_create=True) for each in read.names.names],
         "new_count": sum(each["answer"] == CREATE for each in read.names.names),
         "cell_count": sum(len(row.left_out) for day in days for each in day.exercises for row in each.rows),
+        "most_cells": _MAX_CELLS,
         "unread": unread,
     }
     return Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
