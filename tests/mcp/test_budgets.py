@@ -327,3 +327,18 @@ async def test_undo_of_what_a_program_did_with_the_key_counts(mcp: McpHttpClient
         tool_change(await mcp.call("undo", changeId=created.headers["X-Change-Id"]))
     last = planned[3].headers["X-Change-Id"]
     tool_proposal(await mcp.call("undo", changeId=last), "MANY_REMOVED")
+
+
+async def test_more_than_twenty_new_clients_in_an_hour_have_to_be_confirmed(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    for number in range(20):
+        tool_change(await mcp.call("create_customer", name=f"New {number}"))
+    await let_ten_minutes_pass(coach)
+    proposal = tool_proposal(await mcp.call("create_customer", name="One more"), "MANY_NEW_CLIENTS")
+    assert "One more" not in await coach.names()
+    await approve(coach, proposal)
+    tool_proposal(await mcp.call("create_customer", name="Another"), "MANY_NEW_CLIENTS")
+    earlier = {"$set": {"createdAt": {"$subtract": ["$createdAt", 3_600_001]}}}
+    await coach.ctx.db["assistantSpending"].update_many({"companyId": coach.ctx.company_id}, [earlier])
+    tool_change(await mcp.call("create_customer", name="Another", idempotencyKey="later"))

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     MANY_CHANGES = "there were more than 30 changes in ten minutes"
     MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
     MANY_REMOVED = "more than three workouts were removed or replaced in ten minutes"
+    MANY_NEW_CLIENTS = "there were more than 20 new clients in an hour"
 
 
 # What an access without the switch "mail and work on many clients" may not do.

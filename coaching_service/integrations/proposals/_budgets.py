@@ -1,4 +1,4 @@
-"""What an assistant may change without a confirmation in any ten minutes, over all calls of its key or grant.
+"""What an assistant may change without a confirmation in ten minutes, or an hour, over all calls of its key or grant.
 
 A call is counted before its transaction ends, outside of it: of calls at the same time, on whatever process, at least
 one sees the other, and none waits. A call that needs a confirmation is forgotten again; one that fails later remains
@@ -35,8 +35,9 @@ from coaching_service.training.workouts.plan_changes import (
 )
 
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
+MAX_NEW_CLIENTS = 20  # in an hour
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
-_WINDOW = timedelta(minutes=10)
+_WINDOW, _WINDOW_OF_CLIENTS = timedelta(minutes=10), timedelta(hours=1)
 
 
 class LoadRaise(TypedDict):
@@ -57,13 +58,14 @@ class DayLoads(TypedDict):
 
 
 class CallSpending(TypedDict):
-    """What a call changes: days of clients (`client date`), how many workouts it removes or replaces, and loads.
+    """What a call changes: days of clients (`client date`), workouts it removes or replaces, new clients, and loads.
 
     What only adds to days without a workout counts as one day.
     """
 
     days: list[str]
     removed: int
+    newClients: int
     loads: list[LoadRaise]
     dayLoads: list[DayLoads]
 
@@ -78,8 +80,8 @@ _spending = Documents[StoredSpending](
     "assistantSpending",
     (Index(("credentialId", "createdAt")),),
     secret=True,
-    expire=("createdAt", int(_WINDOW.total_seconds()) + 60),
-    transfer=NotExported("what assistants have done in the last ten minutes"),
+    expire=("createdAt", int(_WINDOW_OF_CLIENTS.total_seconds()) + 60),
+    transfer=NotExported("what assistants have done in the last hour"),
     incidental=True,
 )
 
@@ -96,9 +98,13 @@ async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequ
     own = _measure(workouts, written.raised)
     if await _only_fills_empty_days(tx, workouts):
         own["days"] = [f"empty days {call_id}"]
+    written_clients = [each for each in tx.changes.documents.values() if each.history.kind == "customer"]
+    own["newClients"] = sum(each.action == "created" for each in written_clients)
     # At once: calls at the same time see it, whether their transactions commit or not.
     await _spending.upsert(outside, {"_id": call_id}, {"credentialId": tx.caller.credential_id, **own})
-    recent = await _list_recent(outside, other_than=call_id)
+    of_last_hour = await _list_last_hour(outside, other_than=call_id)
+    recent = [each for each in of_last_hour if each["createdAt"] > now() - _WINDOW]
+    new_clients = own["newClients"] + sum(each.get("newClients", 0) for each in of_last_hour)
     days = {day for call in (own, *recent) for day in call["days"]}
     reasons = {
         # Tools say so themselves; this is for what they do not expect, such as an undo of what a program did.
@@ -106,6 +112,7 @@ async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequ
         Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
         Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
         Reason.MANY_REMOVED: own["removed"] and own["removed"] + sum(each["removed"] for each in recent) > MAX_REMOVED,
+        Reason.MANY_NEW_CLIENTS: own["newClients"] and new_clients > MAX_NEW_CLIENTS,
         Reason.LOAD_RAISED: _raises_load(tx, recent, own),
         Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
     }
@@ -115,11 +122,11 @@ async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequ
     return found
 
 
-async def _list_recent(ctx: Context, *, other_than: ObjectId) -> list[StoredSpending]:
-    """Return what the other calls of the caller's key or grant have changed in the last ten minutes, oldest first."""
+async def _list_last_hour(ctx: Context, *, other_than: ObjectId) -> list[StoredSpending]:
+    """Return what the other calls of the caller's key or grant have changed in the last hour, oldest first."""
     where = {
         "credentialId": ctx.caller.credential_id,
-        "createdAt": {"$gt": now() - _WINDOW},
+        "createdAt": {"$gt": now() - _WINDOW_OF_CLIENTS},
         "_id": {"$ne": other_than},
     }
     return await _spending.find(ctx, where, sort=("createdAt",))
@@ -129,7 +136,7 @@ async def _list_recent(ctx: Context, *, other_than: ObjectId) -> list[StoredSpen
 
 
 def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallSpending:
-    spending: CallSpending = {"days": [], "removed": 0, "loads": [], "dayLoads": []}
+    spending: CallSpending = {"days": [], "removed": 0, "newClients": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
         spending["loads"].append({"of": of, "before": load.before, "after": load.after})
