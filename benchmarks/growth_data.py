@@ -32,7 +32,7 @@ from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.features import STEPS
 from coaching_service.library.exercises import shared
-from coaching_service.people.customers.subscribers import COUNT_GROUPS
+from coaching_service.people.customers.derived_figures import COUNT_GROUPS
 from coaching_service.settings import Settings
 
 DATABASE = "bench"

@@ -12,13 +12,14 @@ from pymongo.write_concern import WriteConcern
 from rich.progress import Progress
 
 from coaching_service import demo, features
+from coaching_service.core.database.collections import BY_COMPANY
 from coaching_service.core.database.context import Collection, Context, Services
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.indexes import ensure_indexes
-from coaching_service.core.database.sharding import BY_COMPANY
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import counters, creation
+from coaching_service.people.customers import batch as creation
+from coaching_service.people.customers import counters
 from coaching_service.people.customers.store import customers
 from coaching_service.people.team import service as team
 from coaching_service.seeding import build_client

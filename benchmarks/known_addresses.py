@@ -27,7 +27,7 @@ from benchmarks.servers import running_service, temporary_settings
 from coaching_service import runtime
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team
@@ -73,8 +73,8 @@ async def _tokens(services: Services) -> tuple[str, str]:
     """Create a company and a client who has signed in; returns the used token of the first access and an unused one."""
     owner = await team.create_company(Context(services), "Bench", "Owner", _COACH, await hash_password(_PASSWORD))
     ctx = Context(services).acting_as(owner)
-    ana = await creation.create_customer(ctx, {"name": "Ana", "email": _CLIENT})
-    bea = await creation.create_customer(ctx, {"name": "Bea"})
+    ana = await batch.create_customer(ctx, {"name": "Ana", "email": _CLIENT})
+    bea = await batch.create_customer(ctx, {"name": "Bea"})
     return str(ana["firstAccessToken"]), str(bea["firstAccessToken"])
 
 

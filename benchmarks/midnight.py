@@ -29,7 +29,7 @@ from coaching_service.core.database.embedded import DatabaseUnavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
@@ -65,7 +65,7 @@ async def create_week(ctx: Context) -> ClientCalendar:
         )
         for number in range(_ITEMS)
     ]
-    client = await creation.create_customer(ctx, {"name": "Ana"})
+    client = await batch.create_customer(ctx, {"name": "Ana"})
     calendar = ClientCalendar(client["_id"])
     planned = {"type": "reps_load", "minPlannedReps": 8, "maxPlannedReps": 10, "load": 60, "isWarmup": False}
     sets = [{"index": index, "rest": 90, "rpe": None, "rir": 2, "tempo": None, **planned} for index in (1, 2, 3)]

@@ -33,7 +33,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 
@@ -97,7 +97,7 @@ async def prepare(settings: Settings) -> tuple[str, str, str, str]:
         for name in ("importing", "other"):
             owner = await team.create_company(Context(services), name, "Olga", f"{name}@example.com", "no hash")
             ctx = Context(services).acting_as(owner)
-            client = await creation.create_customer(ctx, {"name": "Mara"})
+            client = await batch.create_customer(ctx, {"name": "Mara"})
             if name == "other":
                 await seeding.seed_clients(services, ctx, 100)
             found += [(await api_keys.create(ctx, "Bench"))["key"], str(client["_id"])]

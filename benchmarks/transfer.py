@@ -32,7 +32,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.personal_records import service as personal_records
@@ -94,7 +94,7 @@ async def _company(services: Services, name: str) -> Context:
 async def _add_blocks(ctx: Context, clients: int) -> list[ObjectId]:
     """Log one block as a client does, store copies of it for all clients, and return these."""
     squat = (await exercises.list_shared_ids(ctx))[0]
-    client = await creation.create_customer(ctx, {"name": "First"})
+    client = await batch.create_customer(ctx, {"name": "First"})
     planned = [
         {"type": "reps_load", "index": n, "load": 60, "minPlannedReps": 8, "maxPlannedReps": 10} for n in (1, 2, 3)
     ]

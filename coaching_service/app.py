@@ -15,26 +15,28 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.changes.numbering.sequencer import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
-from coaching_service.core.http.availability import Availability
-from coaching_service.core.http.cross_origin import CrossOrigin
 from coaching_service.core.http.handlers import HandlerDependencies, mount
-from coaching_service.core.http.interruption import end_interruption
-from coaching_service.core.http.middleware import request_middleware
+from coaching_service.core.http.middleware import (
+    Authenticate,
+    CrossOrigin,
+    RequestLimits,
+    adding_security_headers,
+    request_middleware,
+)
 from coaching_service.core.http.operator_endpoints import (
     OperatorEndpoints,
     core_readings,
     metrics_handler,
     only_locally,
 )
-from coaching_service.core.http.request_limits import Authenticate, RequestLimits
 from coaching_service.core.http.routes import routes_of
-from coaching_service.core.http.security_headers import adding_security_headers
-from coaching_service.core.jobs import alone, worker
+from coaching_service.core.http.server import Availability, end_interruption
+from coaching_service.core.jobs import worker
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.slots import RequestSlots, overloaded
 from coaching_service.library.exercises import use_counts
-from coaching_service.lifecycle.administration.backups import read_metrics as read_backup_metrics
-from coaching_service.lifecycle.erasure import tombstones
+from coaching_service.lifecycle import erasure
+from coaching_service.lifecycle.administration import read_metrics as read_backup_metrics
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
@@ -55,11 +57,11 @@ READINGS = (
     *core_readings(features.STEPS),
     webhooks.read_metrics,
     read_backup_metrics,
-    tombstones.read_metrics,
+    erasure.read_metrics,
     derived_figures.read_metrics,
     check_in_scheduling.read_metrics,
     notifications.read_metrics,
-    alone.read_metrics,
+    worker.read_metrics,
 )
 
 

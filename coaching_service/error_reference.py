@@ -14,7 +14,7 @@ from coaching_service import app, features
 from coaching_service.core import errors
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.http.server import PROTOCOL_ERRORS
-from coaching_service.core.validation_messages import DEFAULT_CODE
+from coaching_service.core.validation import DEFAULT_CODE
 
 _PACKAGE = Path(app.__file__).parent  # importing the application loads every error class
 _RESOURCES = {"NotFound": 0, "require_found": 1, "require_by_id": 2}  # the argument from which the code is made

@@ -7,10 +7,12 @@ from coaching_service.core.changes.numbering import checks as numbering_checks
 from coaching_service.core.database import file_totals, indexes, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.jobs import alone, mail
+from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.inspection import job_checks
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.integrations import load_unit, own_import, sandbox
+from coaching_service.integrations import load_unit as load_unit_service
 from coaching_service.integrations.background_jobs import routes as background_jobs
 from coaching_service.integrations.background_jobs import service as background_jobs_service
 from coaching_service.integrations.calendar_feed import routes as calendar_feed
@@ -19,36 +21,30 @@ from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
 from coaching_service.integrations.company_import import service as company_import_service
-from coaching_service.integrations.history_import import following as history_following
-from coaching_service.integrations.history_import import routes as history_import
+from coaching_service.integrations.history_import import importing as history_following
+from coaching_service.integrations.history_import import tools as history_import
 from coaching_service.integrations.history_import import tools as history_import_tools
 from coaching_service.integrations.history_import import undoing as history_undoing
-from coaching_service.integrations.load_unit import routes as load_unit
-from coaching_service.integrations.load_unit import service as load_unit_service
-from coaching_service.integrations.own_import import routes as own_import
 from coaching_service.integrations.program_sheets import routes as program_sheets
-from coaching_service.integrations.proposals import notifications as proposals_notifications
 from coaching_service.integrations.proposals import routes as proposals
+from coaching_service.integrations.proposals import service as proposals_notifications
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
-from coaching_service.integrations.sandbox import routes as sandbox
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
 from coaching_service.library.forms import routes as forms
 from coaching_service.library.metric_sets import routes as metric_sets
+from coaching_service.lifecycle import erasure, export, orphans, program_sync
+from coaching_service.lifecycle import erasure as tombstones
 from coaching_service.lifecycle.consistency import document_checks, file_checks
 from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
-from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.lifecycle.erasure import tombstones
-from coaching_service.lifecycle.export import routes as export
-from coaching_service.lifecycle.orphans import service as orphans
-from coaching_service.lifecycle.program_sync import routes as program_sync
+from coaching_service.people import files, own_profile, own_user
 from coaching_service.people.account import checks as account_checks
 from coaching_service.people.account import routes as account
+from coaching_service.people.account import service
 from coaching_service.people.account import service as account_service
-from coaching_service.people.account import suspension
 from coaching_service.people.activity import routes as activity
 from coaching_service.people.activity import tools as activity_tools
 from coaching_service.people.api_keys import routes as api_keys
@@ -59,14 +55,11 @@ from coaching_service.people.changes import tools as changes_tools
 from coaching_service.people.changes import undo
 from coaching_service.people.customer_access import routes as customer_access
 from coaching_service.people.customers import batch_tools
-from coaching_service.people.customers import checks as customers_checks
+from coaching_service.people.customers import bulk as customers_checks
+from coaching_service.people.customers import derived_figures as customers_subscribers
 from coaching_service.people.customers import routes as customers
-from coaching_service.people.customers import subscribers as customers_subscribers
 from coaching_service.people.customers import tools as customers_tools
-from coaching_service.people.files import routes as files
 from coaching_service.people.notifications.models import PushQueue, Sources
-from coaching_service.people.own_profile import routes as own_profile
-from coaching_service.people.own_user import routes as own_user
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import routes as push
 from coaching_service.people.push import sending as push_sending
@@ -74,9 +67,11 @@ from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.team import routes as team
 from coaching_service.people.webhooks import routes as webhooks
-from coaching_service.progress.attention import digest as attention_digest
+from coaching_service.progress import own_today, volume
+from coaching_service.progress import reminders as reminder_messages
+from coaching_service.progress.attention import renewal as attention_digest
 from coaching_service.progress.attention import renewal as figures_renewal
-from coaching_service.progress.attention import routes as attention
+from coaching_service.progress.attention import tools as attention
 from coaching_service.progress.attention import tools as attention_tools
 from coaching_service.progress.check_ins import routes as check_ins
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
@@ -85,9 +80,9 @@ from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
 from coaching_service.progress.conversation import checks as conversation_checks
-from coaching_service.progress.conversation import notifications as conversation_notifications
 from coaching_service.progress.conversation import routes as conversation
 from coaching_service.progress.conversation import tools as conversation_tools
+from coaching_service.progress.conversation import waiting as conversation_notifications
 from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.customer_profile import routes as customer_profile
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
@@ -104,23 +99,19 @@ from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
 from coaching_service.progress.nutrition_plans import checks as nutrition_plans_checks
 from coaching_service.progress.nutrition_plans import routes as nutrition_plans
-from coaching_service.progress.own_today import routes as own_today
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import routes as personal_records
 from coaching_service.progress.progress_photos import routes as progress_photos
-from coaching_service.progress.reminders import messages as reminder_messages
-from coaching_service.progress.volume import routes as volume
 from coaching_service.progress.workload import routes as workload
 from coaching_service.progress.workload import tools as workload_tools
+from coaching_service.training import own_schedule, resuming
+from coaching_service.training import resuming as resuming_tools
 from coaching_service.training.assignments import routes as assignments
 from coaching_service.training.assignments import schedule_tools
 from coaching_service.training.assignments import tools as assignments_tools
 from coaching_service.training.group_programs import routes as group_programs
-from coaching_service.training.own_schedule import routes as own_schedule
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
-from coaching_service.training.resuming import routes as resuming
-from coaching_service.training.resuming import tools as resuming_tools
 from coaching_service.training.schedule import program_tools
 from coaching_service.training.schedule import routes as schedule
 from coaching_service.training.templates import routes as templates
@@ -293,7 +284,7 @@ TAGS = (
 )
 
 _STEPS: Steps = {
-    mail.SEND: suspension.holding(mail.send),
+    mail.SEND: service.holding(mail.send),
     sessions_passwords.RESET_REQUESTED: sessions_passwords.send_password_reset,
     erasure.ERASE_CUSTOMER: erasure.erase_customer,
     customers_subscribers.UNASSIGN: customers_subscribers.repeat_unassignment,
@@ -325,7 +316,7 @@ _STEPS: Steps = {
 ERASURES = (erasure.ERASE_CUSTOMER, account_service.ERASE)
 # Figures of suspended companies are postponed by the jobs that renew them.
 _UNPAUSED = (*ERASURES, *figures_renewal.KINDS.values())
-STEPS = suspension.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
+STEPS = service.pausing(_STEPS, unpaused=_UNPAUSED, while_converting=(load_unit_service.CONVERT, mail.SEND))
 # What writes the notifications of each kind when they are due.
 NOTIFICATIONS: Sources = {
     "messages": conversation_notifications.write_message,
@@ -364,7 +355,7 @@ CHECKS: tuple[Check, ...] = (
     *conversation_checks.CHECKS,
     *numbering_checks.CHECKS,
     *job_checks(STEPS),
-    *alone.CHECKS,
+    *worker.CHECKS,
     *company_import_checks.CHECKS,
     *secret_checks.CHECKS,
     *push_keys.CHECKS,

@@ -27,13 +27,13 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
-from coaching_service.core.database.observation import CommandObserver, CommandTracer, ConnectionObserver
+from coaching_service.core.database.monitor import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.database.shared_mongod import shared_mongod
-from coaching_service.core.disk_space import DiskSpace
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient, Relaxations
 from coaching_service.core.slots import RequestSlots
+from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing
 from coaching_service.library.exercises import use_counts
 from coaching_service.settings import Settings, SettingsError

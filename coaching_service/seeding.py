@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.customers.models import CustomerDetails, NewCustomerDocument
 
 BATCH = 1_000
@@ -77,7 +77,7 @@ async def seed_clients(
     coaches = trainers or (ctx.caller.id,)
     for first in range(0, count, BATCH):
         last = min(first + BATCH, count)
-        await creation.add_many(ctx, [build_client(chance, number, count, coaches) for number in range(first, last)])
+        await batch.add_many(ctx, [build_client(chance, number, count, coaches) for number in range(first, last)])
         progress(last)
 
 
@@ -106,7 +106,7 @@ def build_client(chance: random.Random, number: int, count: int, trainers: Seque
         "assignedTo": None if chance.random() < _WITHOUT_TRAINER_SHARE else chance.choice(trainers),
     }
     archived = chance.random() < _ARCHIVED_SHARE
-    return creation.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
+    return batch.build_document(details, str(uuid.uuid4()), sample=True, archived=archived)
 
 
 def _ascii(name: str) -> str:

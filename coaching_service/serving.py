@@ -20,10 +20,8 @@ from coaching_service import __version__, runtime
 from coaching_service.app import READINGS, create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.embedded import kill_running
-from coaching_service.core.http.availability import Availability
-from coaching_service.core.http.connections import ConnectionLimits, raise_descriptor_limit
 from coaching_service.core.http.operator_endpoints import metrics_handler
-from coaching_service.core.http.server import Runner
+from coaching_service.core.http.server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
 from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
 from coaching_service.preparation import prepare_database
 from coaching_service.settings import Settings

@@ -17,7 +17,7 @@ from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.media import UploadLimits
-from coaching_service.core.outbound.addresses import is_public_url
+from coaching_service.core.outbound.client import is_public_url
 from coaching_service.declared_settings import DeclaredSettings
 
 

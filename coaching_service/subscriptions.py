@@ -6,14 +6,14 @@ from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.integrations import load_unit
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.history_import import undoing as history_undoing
-from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.library.exercises.events import LoadTypeChanged
-from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.lifecycle.erasure import tombstones
-from coaching_service.people.account.events import (
+from coaching_service.library.exercises.models import LoadTypeChanged
+from coaching_service.lifecycle import erasure
+from coaching_service.lifecycle import erasure as tombstones
+from coaching_service.people.account.models import (
     CompanyDeleted,
     CompanyResumed,
     FigureSettingsChanged,
@@ -22,38 +22,38 @@ from coaching_service.people.account.events import (
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.events import AvailabilityChanged
+from coaching_service.people.availability.models import AvailabilityChanged
 from coaching_service.people.changes.undo import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import subscribers as customers
-from coaching_service.people.customers.events import CustomersCreated, CustomersDeleted, GroupsChanged
-from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
+from coaching_service.people.customers import derived_figures as customers
+from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
+from coaching_service.people.identities.models import EmailConfirmed, IdentityDisplaced
 from coaching_service.people.push import service as push
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.events import SessionsEnded
+from coaching_service.people.sessions.models import SessionsEnded
 from coaching_service.people.team import service as team
-from coaching_service.people.team.events import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
+from coaching_service.people.team.models import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.progress.attention import digest, renewal
+from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
-from coaching_service.progress.conversation import notifications as message_notifications
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation import waiting as message_notifications
 from coaching_service.progress.conversation import waiting as waiting_messages
-from coaching_service.progress.conversation.events import MessageCreated, MessagesRead, MessagesRecalled
+from coaching_service.progress.conversation.models import MessageCreated, MessagesRead, MessagesRecalled
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.logs.events import ItemLogged
-from coaching_service.progress.metrics import body_weights
+from coaching_service.progress.logs.service import ItemLogged
+from coaching_service.progress.metrics import service
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.assignments import subscribers as assignments
-from coaching_service.training.body_weights.events import BodyWeightsChanged
-from coaching_service.training.group_programs import subscribers as group_programs
-from coaching_service.training.programs.events import ProgramDeleted
-from coaching_service.training.workouts.blocks.events import (
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.body_weights import BodyWeightsChanged
+from coaching_service.training.group_programs import service as group_programs
+from coaching_service.training.programs.models import ProgramDeleted
+from coaching_service.training.workouts.blocks.models import (
     CompletedWorkChanged,
     RecordedItemsRescheduled,
     ScheduleChanged,
@@ -90,7 +90,7 @@ def assemble() -> EventBus:
         assistants.revoke_grants_of_coach,
         customers.unassign_customers_of_coach,
     )
-    events.subscribe(CoachNotificationsChanged, digest.follow_settings)
+    events.subscribe(CoachNotificationsChanged, renewal.follow_settings)
     events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(SessionsEnded, push.end_with_sessions)
@@ -112,7 +112,7 @@ def assemble() -> EventBus:
     events.subscribe(
         DocumentsRestored,
         follow_restored_workouts,
-        body_weights.follow_restored_values,
+        service.follow_restored_values,
         customers.count_restored_customers,
         attention.mark_restored_due,
         check_ins.follow_restored_check_ins,

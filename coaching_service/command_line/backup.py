@@ -29,8 +29,8 @@ from coaching_service.core.database.backup.stores import is_own_folder, open_sto
 from coaching_service.core.database.backup.verification import Verification, verify_backups
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.embedded import DatabaseUnavailable
-from coaching_service.lifecycle.administration.backups import record_backup, record_verification
-from coaching_service.lifecycle.erasure import tombstones
+from coaching_service.lifecycle import erasure
+from coaching_service.lifecycle.administration import record_backup, record_verification
 from coaching_service.settings import Settings
 
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -108,7 +108,7 @@ def _back_up_to_store(settings: Settings, location: str) -> None:
 
     async def work(services: Services) -> None:
         async with backing_up(services):
-            await tombstones.write_missing(services, store)
+            await erasure.write_missing(services, store)
             with progress("Backing up", await _count(services)) as report:
                 writer = PartWriter(store, Encryption(settings.backup_recipients), report)
                 name, manifest = await create_stored_backup(services, writer)

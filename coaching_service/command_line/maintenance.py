@@ -11,7 +11,7 @@ from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, on_database, with_services
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
-from coaching_service.lifecycle.orphans import service as orphans
+from coaching_service.lifecycle import orphans
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push

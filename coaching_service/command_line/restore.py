@@ -29,10 +29,9 @@ from coaching_service.core.database.backup.restoring import (
 from coaching_service.core.database.backup.stored import StoredBackups, require_signature
 from coaching_service.core.database.backup.stores import Store, is_own_folder, open_store
 from coaching_service.core.database.context import Services
-from coaching_service.lifecycle.administration.service import Operator
-from coaching_service.lifecycle.erasure import tombstones
-from coaching_service.lifecycle.erasure.repetition import Repetition, repeat_erasures
-from coaching_service.lifecycle.erasure.tombstones import Tombstone
+from coaching_service.lifecycle import erasure
+from coaching_service.lifecycle.administration import Operator
+from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures
 from coaching_service.settings import Settings
 
 
@@ -133,7 +132,7 @@ def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
 
 def _read_erasures(location: str | None) -> Sequence[Tombstone] | None:
     """Return the list of erasures, before anything is changed; None if there is none. Raises BackupError."""
-    return None if location is None else tombstones.read_stored(open_store(location))
+    return None if location is None else erasure.read_stored(open_store(location))
 
 
 def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:

@@ -18,9 +18,9 @@ from rich.progress import (
 
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import as_owner, console, on_database, with_services
-from coaching_service.core.csv_rows import write_rows
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
+from coaching_service.core.text import write_rows
 from coaching_service.integrations import commands
 from coaching_service.integrations.background_jobs.models import ImportResult, StoredCompanyJob
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
@@ -32,8 +32,9 @@ from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportAnswers,
     ImportFormat,
+    list_problems,
+    table_result,
 )
-from coaching_service.integrations.history_import.results import list_problems, table_result
 from coaching_service.library.imported_names.models import read_answers
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers.models import OnConflict

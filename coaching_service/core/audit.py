@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, NotRequired, TypedDict, cast
 
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.models import Stored
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.ids import ObjectId
 
 

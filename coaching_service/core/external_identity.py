@@ -20,8 +20,7 @@ from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
-from coaching_service.core.validation_messages import NOT_AN_OBJECT, NULL, Message
+from coaching_service.core.validation import NOT_AN_OBJECT, NULL, Message, Text
 
 MAX_ENTRIES, KEY_LENGTH, VALUE_LENGTH = 20, 40, 500
 _ATTEMPTS = 3

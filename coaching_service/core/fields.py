@@ -54,7 +54,7 @@ class Default:
 class Description:
     """What a field means; `request`, `response` and `argument` (of a tool) are for those alone.
 
-    Without one, the API document has the description of the name in core/http/field_descriptions.py.
+    Without one, the API document has the description of the name in core/http/openapi_schemas.py.
     """
 
     text: str | None = None

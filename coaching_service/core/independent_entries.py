@@ -9,8 +9,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields
 
 from coaching_service.core.errors import FieldError
-from coaching_service.core.validation import Identifier, ListOf, Output
-from coaching_service.core.validation_messages import field_errors
+from coaching_service.core.validation import Identifier, ListOf, Output, field_errors
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,33 @@ much earlier than the request that no change appears only after it with an earli
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
 
-from coaching_service.core.database.documents import Filter, now
+import orjson
+
+from coaching_service.core.database.collections import D
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, Filter, Ownership, now
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import InvalidFields
 from coaching_service.core.external_identity import ExternalIdFilter
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PageFields, PageQuery
+from coaching_service.core.pagination import CursorPage, Page, PageFields, PageQuery, page_document, skip_of
 
 # MongoDB ends a transaction after 60 seconds; the rest is for clocks that differ.
 AS_OF_MARGIN = timedelta(seconds=90)
+
 AS_OF_HEADER = "X-As-Of"
+
 UPDATED = "updatedAt"
+
 BY_UPDATE = (UPDATED, "_id")
 
 
@@ -127,3 +138,238 @@ def part_of(query: PageFields) -> PartOfList:
 def as_of() -> datetime:
     """Return the time (UTC) since which the changes have to be read next time, before anything is read now."""
     return now() - AS_OF_MARGIN
+
+
+RANKED = ("rank",)
+
+_IDENTIFIER, _TIME = "id", "at"
+
+T = TypeVar("T")
+
+S = TypeVar("S", bound=Mapping[str, Any])
+
+
+class ListPart:
+    """Part of a list: `size` entries of page number `page` (from 1), or after the cursor `after`.
+
+    `filters` are the values that select the entries. `sort` are the fields of the order, with a leading `-` for a
+    descending one; the last is unique, or RANKED for a list in memory whose order changes while others write;
+    `private` fields are not shown. `read` queries this part; an aggregation uses what `within` returns, `sort`,
+    `skip` and `limit`, which is one more than the entries shown. Raises InvalidFields if `after` is not a cursor of the
+    same list with the same filters.
+    """
+
+    def __init__(
+        self,
+        ctx: Context,
+        list_name: str,
+        filters: Mapping[str, object],
+        sort: Sequence[str],
+        *,
+        size: int,
+        after: str | None,
+        page: int = 1,
+        private: Sequence[str] = (),
+    ) -> None:
+        self._vault = ctx.services.vault
+        canonical = orjson.dumps(dict(filters), default=str, option=orjson.OPT_SORT_KEYS)
+        self._binding = f"cursor:{ctx.company_id}:{list_name}:{','.join(sort)}:{hashlib.sha256(canonical).hexdigest()}"
+        self._page, self._size = page, size
+        self._values = None if after is None else self._read_cursor(after)
+        self.sort, self.private = tuple(sort), tuple(private)
+        self.skip = skip_of(page, size) if after is None else 0
+        self.limit = size + 1
+
+    # --- reading the entries -----------------------------------------------------------------------------------
+
+    def condition(self) -> Filter:
+        """Return the filter of the entries after the cursor; empty without one."""
+        return {} if self._values is None else _after(self.sort, self._values)
+
+    def condition_after(self, entry: Mapping[str, Any]) -> Filter:
+        """Return the filter of the entries after another one."""
+        return _after(self.sort, self._sort_values(entry))
+
+    def condition_on_first(self, number: int) -> Filter:
+        """Return the filter, by the first `number` sort fields, of the entries that may be after the cursor."""
+        if self._values is None:
+            return {}
+        first, values = self.sort[:number], self._values[:number]
+        condition = _after(first, values)
+        condition["$or"].append({field.removeprefix("-"): value for field, value in zip(first, values, strict=True)})
+        return condition
+
+    def conditions_with_nulls_last(self) -> list[Filter]:
+        """Return the filters of the entries after the cursor if the first sort field, ascending, can be null.
+
+        Null comes after all values, while the database sorts it before them. So entries with a value are read first,
+        then entries without.
+        """
+        name = self.sort[0]
+        if self._values is None:
+            return [{name: {"$ne": None}}, {name: None}]
+        if self._values[0] is None:
+            return [{name: None, **_after(self.sort[1:], self._values[1:])}]
+        return [_after(self.sort, self._values), {name: None}]
+
+    def within(self, where: Filter) -> Filter:
+        """Return the filter of the entries of `where` from which this part is read."""
+        condition = self.condition()
+        return {"$and": [where, condition]} if where.keys() & condition.keys() else where | condition
+
+    async def read(
+        self,
+        ctx: Context,
+        collection: Documents[D],
+        where: Filter,
+        *,
+        hint: str | None = None,
+        ownership: Ownership = "all",
+    ) -> tuple[list[D], int]:
+        """Return the documents of `where` for this part with the private sort fields, and how many match in total."""
+        documents, total = await gather_reads(
+            ctx,
+            collection.find(
+                ctx,
+                self.within(where),
+                sort=self.sort,
+                skip=self.skip,
+                limit=self.limit,
+                including=self.private,
+                hint=hint,
+                ownership=ownership,
+            ),
+            collection.count(ctx, where, hint=hint, ownership=ownership),
+        )
+        return documents, total
+
+    # --- the entries to show -----------------------------------------------------------------------------------
+
+    def cut(self, stored: Sequence[S]) -> tuple[list[S], str | None]:
+        """Return the entries to show, without private sort fields, and the cursor of what follows."""
+        return [self._without_private(entry) for entry in stored[: self._size]], self._cursor_of(stored)
+
+    def cut_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
+        """Return what `cut` does of all entries of the list in ascending order."""
+        following = [entry for entry in entries if self._values is None or self._sort_values(entry) > self._values]
+        return self.cut(following[self.skip : self.skip + self.limit])
+
+    def cut_ranked(self, ids: Sequence[ObjectId]) -> tuple[list[ObjectId], str | None]:
+        """Return the entries to show of all entries `ids`, in their order, and the cursor of what follows.
+
+        The first page has the first entries of the list; those after a cursor are the others by identifier, so that
+        each is met exactly once. The cursor holds the identifiers of the first page, and the last one of the others
+        that were shown. Pages after the first have no cursor.
+        """
+        if self._values is None:
+            shown = list(ids[self.skip : self.skip + self._size])
+            has_more = self.skip == 0 and len(ids) > self._size
+            return shown, self._write_cursor([None, *shown]) if has_more else None
+        last, *first = cast("list[ObjectId]", self._values)
+        others = sorted(each for each in set(ids) - set(first) if last is None or each > last)
+        shown = others[: self._size]
+        return shown, self._write_cursor([shown[-1], *first]) if len(others) > self._size else None
+
+    def by_cursor(self, stored: Sequence[S], present: Callable[[S], T], last: S | None = None) -> CursorPage[T]:
+        """Return this part of a list without numbered pages: each of the entries read as `present` returns it.
+
+        `last` is the last entry that was looked at, shown or not, if entries after it were not.
+        """
+        cursor = self._cursor_of(stored)
+        if cursor is None and last is not None:
+            cursor = self._write_cursor(self._sort_values(last))
+        return {
+            "docs": [present(entry) for entry in stored[: self._size]],
+            "nextCursor": cursor,
+            "hasMore": cursor is not None,
+        }
+
+    def present(self, stored: Sequence[S], total: int, present: Callable[[S], T]) -> Page[T]:
+        """Return this part: each of the entries read as `present` returns it, of `total` in the list.
+
+        `present` gets the private sort fields too: leaving them out there saves a copy of each entry.
+        """
+        return self.numbered([present(entry) for entry in stored[: self._size]], total, self._cursor_of(stored))
+
+    def numbered(self, docs: Sequence[T], total: int, cursor: str | None) -> Page[T]:
+        """Return this part with its entries `docs`, of `total` in the list; `cursor` is the cursor of what follows."""
+        if self._values is None:
+            return {**page_document(docs, total, self._page, self._size), "nextCursor": cursor}
+        return {
+            **page_document(docs, total, 1, self._size),
+            "page": None,
+            "pagingCounter": None,
+            "hasPrevPage": True,
+            "hasNextPage": cursor is not None,
+            "prevPage": None,
+            "nextPage": None,
+            "nextCursor": cursor,
+        }
+
+    def _without_private(self, entry: S) -> S:
+        shown: dict[str, Any] = dict(entry)  # copying all and removing a few is faster than choosing
+        for name in self.private:
+            shown.pop(name, None)
+        return cast("S", shown)
+
+    # --- cursors -----------------------------------------------------------------------------------------------
+
+    def _cursor_of(self, stored: Sequence[Mapping[str, Any]]) -> str | None:
+        """Return the cursor after the last entry that is shown; None if nothing follows."""
+        has_more = len(stored) > self._size
+        return self._write_cursor(self._sort_values(stored[self._size - 1])) if has_more else None
+
+    def _sort_values(self, entry: Mapping[str, Any]) -> list[Any]:
+        return [_sort_value(entry, field) for field in self.sort]
+
+    def _write_cursor(self, values: Sequence[object]) -> str:
+        """Return the cursor with these values: identifiers, times, texts, numbers and null."""
+        payload = base64.urlsafe_b64encode(orjson.dumps([_to_json(value) for value in values])).rstrip(b"=").decode()
+        return f"{payload}.{self._vault.sign(self._signed_text(payload))}"
+
+    def _read_cursor(self, cursor: str) -> list[Any]:
+        payload, _, signature = cursor.partition(".")
+        if not self._vault.verify_signature(self._signed_text(payload), signature):
+            message = "must be the nextCursor of this list with the same filters"
+            raise InvalidFields([{"field": "after", "code": "INVALID_CURSOR", "message": message}], f"after {message}")
+        raw = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+        return [_from_json(value) for value in orjson.loads(raw)]
+
+    def _signed_text(self, payload: str) -> str:
+        return f"{self._binding}:{payload}"
+
+
+def _after(sort: Sequence[str], values: Sequence[object]) -> Filter:
+    """Return the filter of the entries after the one with these sort values."""
+    alternatives: list[Filter] = []
+    equal: Filter = {}
+    for field, value in zip(sort, values, strict=True):
+        name, operator = _name_and_operator(field)
+        alternatives.append({**equal, name: {operator: value}})
+        equal[name] = value
+    name, operator = _name_and_operator(sort[0])  # the bound by which the index is entered
+    return {name: {f"{operator}e": values[0]}, "$or": alternatives}
+
+
+def _name_and_operator(field: str) -> tuple[str, str]:
+    """Return the name of a sort field, and the operator that finds the values after another one."""
+    return (field[1:], "$lt") if field.startswith("-") else (field, "$gt")
+
+
+def _sort_value(entry: Mapping[str, Any], field: str) -> object:
+    value: Any = entry
+    for name in field.removeprefix("-").split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None  # what is missing counts as null
+    return value
+
+
+def _to_json(value: object) -> object:
+    if isinstance(value, ObjectId):
+        return {_IDENTIFIER: str(value)}
+    return {_TIME: value.isoformat()} if isinstance(value, datetime) else value
+
+
+def _from_json(value: Any) -> object:
+    if not isinstance(value, dict):
+        return value
+    return ObjectId(value[_IDENTIFIER]) if _IDENTIFIER in value else datetime.fromisoformat(value[_TIME])

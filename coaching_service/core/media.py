@@ -12,39 +12,415 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Hashable, Sequence
+from bisect import bisect_right
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import no_space, open_temporary
-from coaching_service.core.video import (
-    MP4,
-    QUICKTIME,
-    VIDEO_TYPES,
-    WEBM,
-    BrokenVideo,
-    UnsupportedTrack,
-    UnsupportedVideo,
-    clean_video,
-    is_video,
+
+MP4, QUICKTIME, WEBM = "video/mp4", "video/quicktime", "video/webm"
+
+VIDEO_TYPES = (MP4, QUICKTIME, WEBM)
+
+
+_MAX_ENTRIES = (
+    200_000  # boxes, elements, or samples of a removed track; half an hour recorded by a browser has about 150,000
 )
 
+_ZEROS = bytes(64 * 1024)
+
+
+class BrokenVideo(Exception):
+    """The file is incomplete, or its structure is invalid."""
+
+
+class UnsupportedVideo(Exception):
+    """The file is of another format than MP4, QuickTime and WebM, or contains no picture."""
+
+
+class UnsupportedTrack(Exception):
+    """The file has a track that is neither picture nor sound and cannot be removed; it may contain the location."""
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A box or element: its name, where it begins, where its content begins, and where both end."""
+
+    name: bytes
+    start: int
+    content: int
+    end: int
+
+
+def is_video(head: bytes) -> bool:
+    """Return whether a file with these first bytes claims to be a video: one with boxes, or a WebM file."""
+    return (head[4:8] == b"ftyp" and head[8:12] not in _PICTURE_BRANDS) or head.startswith(_EBML)
+
+
+def clean_video(file: IO[bytes]) -> str:
+    """Remove metadata from a video, in place, and return its content type.
+
+    Takes bounded memory, and time in proportion to the number of boxes or elements. Raises BrokenVideo,
+    UnsupportedVideo, UnsupportedTrack.
+    """
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if file.read(4) == _EBML:
+        _clean_webm(file, size)
+        return WEBM
+    return _clean_mp4(file, size)
+
+
+class _Budget:
+    """Counts the entries of a file. Raises BrokenVideo for too many."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_ENTRIES
+
+    def spend(self, count: int = 1) -> None:
+        self._left -= count
+        if self._left < 0:
+            raise BrokenVideo
+
+
+def _read(file: IO[bytes], start: int, length: int) -> bytes:
+    file.seek(start)
+    content = file.read(length)
+    if len(content) != length:
+        raise BrokenVideo
+    return content
+
+
+def _write_zeros(file: IO[bytes], start: int, end: int) -> None:
+    file.seek(start)
+    while start < end:
+        start += file.write(_ZEROS[: end - start])
+
+
+# --- MP4 -----------------------------------------------------------------------------------------------------------
+
+# HEIC and AVIF: pictures in the same boxes.
+_PICTURE_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis"}
+
+_QUICKTIME_BRAND = b"qt  "
+
+# The brands of pictures and sound alone are not among them.
+_BRANDS = {
+    *(b"isom", b"iso2", b"iso3", b"iso4", b"iso5", b"iso6", b"iso7", b"iso8", b"iso9"),
+    *(b"mp41", b"mp42", b"avc1", b"M4V ", b"M4VH", b"M4VP", b"MSNV", b"dash", b"cmfc", b"cmf2", b"hvc1", b"av01"),
+}
+
+# By container, the boxes that players need. `free` boxes are padding.
+_BOXES: dict[bytes, set[bytes]] = {
+    b"": {b"ftyp", b"styp", b"moov", b"mdat", b"moof", b"sidx", b"ssix", b"prft", b"mfra", b"pdin", b"free"},
+    b"moov": {b"mvhd", b"trak", b"mvex", b"iods", b"free"},
+    b"trak": {b"tkhd", b"tapt", b"tref", b"edts", b"mdia", b"free"},
+    b"mdia": {b"mdhd", b"hdlr", b"elng", b"minf", b"free"},
+    b"minf": {b"vmhd", b"smhd", b"nmhd", b"gmhd", b"hdlr", b"dinf", b"stbl", b"free"},
+    b"moof": {b"mfhd", b"traf", b"free"},
+    b"traf": {b"tfhd", b"tfdt", b"trun", b"subs", b"sbgp", b"sgpd", b"saiz", b"saio", b"free"},
+}
+
+_PADDING = (b"free", b"skip")
+
+_PICTURE, _ALLOWED_TRACKS = b"vide", {b"vide", b"soun", b"tmcd"}  # tmcd: time codes
+
+_HANDLER_BYTES = 12  # version, a constant, and the kind; a name follows
+
+_COMPRESSOR_NAME, _COMPRESSOR_NAME_BYTES = 42, 32  # where it begins in the description of a picture, and its length
+
+_SIZES, _CHUNKS, _POSITIONS, _LARGE_POSITIONS = b"stsz", b"stsc", b"stco", b"co64"
+
+
+@dataclass
+class _Mp4:
+    """An MP4 or QuickTime file, its top-level boxes, and the kinds of the tracks found so far."""
+
+    file: IO[bytes]
+    boxes: Sequence[_Entry]
+    budget: _Budget
+    kinds: set[bytes] = field(default_factory=set)
+
+    def has(self, name: bytes) -> bool:
+        return any(box.name == name for box in self.boxes)
+
+
+def _clean_mp4(file: IO[bytes], size: int) -> str:
+    content_type = _read_brand(file, size)
+    budget = _Budget()
+    video = _Mp4(file, list(_iterate_boxes(file, 0, size, budget)), budget)
+    _clean_boxes(video, b"", video.boxes)
+    if not (video.has(b"moov") and video.has(b"mdat")):
+        raise BrokenVideo
+    if _PICTURE not in video.kinds:
+        raise UnsupportedVideo
+    return content_type
+
+
+def _read_brand(file: IO[bytes], size: int) -> str:
+    first = next(_iterate_boxes(file, 0, size, _Budget()))
+    length = min(first.end - first.content, 1024)
+    brands = _read(file, first.content, length)
+    major, compatible = brands[:4], {brands[at : at + 4] for at in range(8, length, 4)}
+    if first.name == b"ftyp" and major == _QUICKTIME_BRAND:
+        return QUICKTIME
+    if first.name != b"ftyp" or not {major, *compatible} & _BRANDS:
+        raise UnsupportedVideo
+    return MP4
+
+
+def _clean_boxes(video: _Mp4, container: bytes, boxes: Iterator[_Entry] | Sequence[_Entry]) -> None:
+    """Turn every box of a container that is not needed into padding."""
+    for box in boxes:
+        if box.name not in _BOXES[container] or box.name in _PADDING:
+            _free(video.file, box)
+        elif box.name == b"trak":
+            _clean_track(video, box)
+        elif box.name == b"hdlr":  # its name is of the device or program, and may be of a person
+            _write_zeros(video.file, box.content + _HANDLER_BYTES, box.end)
+        elif box.name in _BOXES:
+            _clean_boxes(video, box.name, _iterate_boxes(video.file, box.content, box.end, video.budget))
+
+
+def _clean_track(video: _Mp4, track: _Entry) -> None:
+    """Clean a track of picture or sound, and remove another one. Raises UnsupportedTrack if that is not possible."""
+    handler = _find_box(video, track, b"mdia", b"hdlr")
+    kind = b"" if handler is None else _read(video.file, handler.content + 8, 4)
+    if kind in _ALLOWED_TRACKS:
+        video.kinds.add(kind)
+        _clean_boxes(video, b"trak", _iterate_boxes(video.file, track.content, track.end, video.budget))
+        if kind == _PICTURE:
+            _clear_compressor_names(video, track)
+    else:
+        _remove_samples(video, track)
+        _free(video.file, track)
+
+
+def _clear_compressor_names(video: _Mp4, track: _Entry) -> None:
+    """Overwrite the names of compressors, for which the descriptions of pictures have a place of fixed size."""
+    if (table := _find_box(video, track, b"mdia", b"minf", b"stbl", b"stsd")) is not None:
+        (count,) = struct.unpack(">I", _read(video.file, table.content + 4, 4))
+        for entry in islice(_iterate_boxes(video.file, table.content + 8, table.end, video.budget), count):
+            if (start := entry.content + _COMPRESSOR_NAME) + _COMPRESSOR_NAME_BYTES <= entry.end:
+                _write_zeros(video.file, start, start + _COMPRESSOR_NAME_BYTES)
+
+
+def _free(file: IO[bytes], box: _Entry) -> None:
+    file.seek(box.start + 4)
+    file.write(b"free")
+    _write_zeros(file, box.content, box.end)
+
+
+def _find_box(video: _Mp4, parent: _Entry, *path: bytes) -> _Entry | None:
+    """Return the first box at a path of names."""
+    for box in _iterate_boxes(video.file, parent.content, parent.end, video.budget):
+        if box.name == path[0]:
+            return box if len(path) == 1 else _find_box(video, box, *path[1:])
+    return None
+
+
+def _remove_samples(video: _Mp4, track: _Entry) -> None:
+    """Overwrite the samples of a track. Raises UnsupportedTrack if its tables do not say where all of them are."""
+    tables = _find_box(video, track, b"mdia", b"minf", b"stbl")
+    if tables is None or video.has(b"moof"):
+        raise UnsupportedTrack
+    media = [box for box in video.boxes if box.name == b"mdat"]
+    starts = [box.content for box in media]
+    for start, end in _iterate_chunks(video, tables):
+        number = bisect_right(starts, start) - 1
+        if number < 0 or end > media[number].end:
+            raise BrokenVideo
+        _write_zeros(video.file, start, end)
+
+
+def _iterate_chunks(video: _Mp4, tables: _Entry) -> Iterator[tuple[int, int]]:
+    """Iterate over the chunks of a track: where the samples begin that follow each other, and where they end."""
+    boxes = {box.name: box for box in _iterate_boxes(video.file, tables.content, tables.end, video.budget)}
+    positions = boxes.get(_POSITIONS) or boxes.get(_LARGE_POSITIONS)
+    if positions is None or not {_SIZES, _CHUNKS} <= boxes.keys():
+        raise UnsupportedTrack
+    starts = _read_table(video, positions, 4, ">Q" if positions.name == _LARGE_POSITIONS else ">I")
+    (size_of_all,) = struct.unpack(">I", _read(video.file, boxes[_SIZES].content + 4, 4))
+    sizes = iter([] if size_of_all else _read_table(video, boxes[_SIZES], 8, ">I"))
+    runs = _read_table(video, boxes[_CHUNKS], 4, ">III")  # the first chunk of each run, and samples in a chunk
+    run = -1
+    for number, (start,) in enumerate(starts, 1):
+        while run + 1 < len(runs) and runs[run + 1][0] <= number:
+            run += 1
+        count = runs[run][1] if run >= 0 else 0
+        video.budget.spend(count)
+        yield start, start + (size_of_all * count if size_of_all else sum(next(sizes, (0,))[0] for _ in range(count)))
+
+
+def _read_table(video: _Mp4, box: _Entry, offset: int, entry: str) -> list[tuple[int, ...]]:
+    """Return the entries of a table, which follow their number at an offset."""
+    (count,) = struct.unpack(">I", _read(video.file, box.content + offset, 4))
+    video.budget.spend(count)
+    return list(struct.iter_unpack(entry, _read(video.file, box.content + offset + 4, count * struct.calcsize(entry))))
+
+
+def _iterate_boxes(file: IO[bytes], start: int, end: int, budget: _Budget) -> Iterator[_Entry]:
+    """Iterate over the boxes between two positions. Raises BrokenVideo if they do not fill that space exactly."""
+    while start < end:
+        budget.spend()
+        header = _read(file, start, 8)
+        length, content = int.from_bytes(header[:4], "big"), start + 8
+        if length == 1:
+            length, content = int.from_bytes(_read(file, start + 8, 8), "big"), start + 16
+        box_end = end if length == 0 else start + length
+        if box_end < content or box_end > end:
+            raise BrokenVideo
+        yield _Entry(header[4:8], start, content, box_end)
+        start = box_end
+
+
+# --- WebM ----------------------------------------------------------------------------------------------------------
+
+_EBML = b"\x1a\x45\xdf\xa3"
+
+_DOC_TYPE = b"\x42\x82"
+
+_SEGMENT, _TRACKS, _CLUSTER = b"\x18\x53\x80\x67", b"\x16\x54\xae\x6b", b"\x1f\x43\xb6\x75"
+
+_SEEK_HEAD, _INFO, _CUES = b"\x11\x4d\x9b\x74", b"\x15\x49\xa9\x66", b"\x1c\x53\xbb\x6b"
+
+_VOID = b"\xec"
+
+_TRACK_ENTRY, _TRACK_TYPE, _TRACK_NAME = b"\xae", b"\x83", b"\x53\x6e"
+
+# The children of a cluster: they follow it directly when its size is unknown, as in a recording by a browser.
+_CLUSTER_CHILDREN = {b"\xe7", b"\xa3", b"\xa0", b"\xa7", b"\xab"}
+
+_NEEDED = {_SEEK_HEAD, _INFO, _TRACKS, _CUES, _CLUSTER, *_CLUSTER_CHILDREN}
+
+# Of the general information: time scale, duration, and the names of the programs that wrote the file.
+_NEEDED_INFO = {b"\x2a\xd7\xb1", b"\x44\x89", b"\x4d\x80", b"\x57\x41"}
+
+_PICTURE_TRACK, _SOUND_TRACK = 1, 2
+
+_MAX_NUMBER_BYTES = 8
+
+
+def _clean_webm(file: IO[bytes], size: int) -> None:
+    budget = _Budget()
+    header = _read_element(file, 0, size)
+    if _find(file, header, _DOC_TYPE, budget).rstrip(b"\0") != b"webm":
+        raise UnsupportedVideo
+    if header.end >= size:
+        raise BrokenVideo
+    segment = _read_element(file, header.end, size)
+    if segment.name != _SEGMENT:
+        raise BrokenVideo
+    kinds, has_content = _clean_segment(file, segment, budget)
+    if not has_content or segment.end < size:  # what follows is not part of the video
+        raise BrokenVideo
+    if _PICTURE_TRACK not in kinds:
+        raise UnsupportedVideo
+    if not kinds <= {_PICTURE_TRACK, _SOUND_TRACK}:
+        raise UnsupportedTrack
+
+
+def _clean_segment(file: IO[bytes], segment: _Entry, budget: _Budget) -> tuple[set[int], bool]:
+    """Turn every element that is not needed into padding.
+
+    Returns the kinds of the tracks, and whether the segment has any picture or sound.
+    """
+    kinds: set[int] = set()
+    has_content = False
+    for element in _children(file, segment, budget):
+        if element.name == _TRACKS:
+            tracks = [each for each in _children(file, element, budget) if each.name == _TRACK_ENTRY]
+            kinds |= {int.from_bytes(_find(file, track, _TRACK_TYPE, budget), "big") for track in tracks}
+            for name in [
+                each for track in tracks for each in _children(file, track, budget) if each.name == _TRACK_NAME
+            ]:
+                _void(file, name)
+        unneeded = [element] if element.name not in _NEEDED else []
+        if element.name == _INFO:
+            unneeded = [each for each in _children(file, element, budget) if each.name not in _NEEDED_INFO]
+        for each in unneeded:
+            _void(file, each)
+        has_content |= element.name == _CLUSTER
+    return kinds, has_content
+
+
+def _children(file: IO[bytes], parent: _Entry, budget: _Budget) -> Iterator[_Entry]:
+    """Iterate over the elements in another one; a cluster of unknown size is followed by its own."""
+    start = parent.content
+    while start < parent.end:
+        budget.spend()
+        element = _read_element(file, start, parent.end)
+        yield element
+        start = element.end
+
+
+def _find(file: IO[bytes], parent: _Entry, name: bytes, budget: _Budget) -> bytes:
+    """Return the content of the first child with this name, at most 64 bytes of it; nothing if there is none."""
+    for child in _children(file, parent, budget):
+        if child.name == name:
+            return _read(file, child.content, min(child.end - child.content, 64))
+    return b""
+
+
+def _read_element(file: IO[bytes], start: int, end: int) -> _Entry:
+    """Return the element at a position. Raises BrokenVideo if it does not end before `end`."""
+    name = _read_number(file, start, end, 4)
+    size = _read_number(file, start + len(name), end, _MAX_NUMBER_BYTES)
+    content = start + len(name) + len(size)
+    length = int.from_bytes(size, "big") & ~(1 << 7 * len(size))
+    if length == (1 << 7 * len(size)) - 1:  # unknown
+        if name not in (_SEGMENT, _CLUSTER):
+            raise BrokenVideo
+        return _Entry(name, start, content, end if name == _SEGMENT else content)
+    if content + length > end:
+        raise BrokenVideo
+    return _Entry(name, start, content, content + length)
+
+
+def _read_number(file: IO[bytes], start: int, end: int, max_bytes: int) -> bytes:
+    """Return the bytes of a number of variable length: the leading zero bits of its first byte are its length."""
+    first = _read(file, start, 1)
+    length = 9 - first[0].bit_length()
+    if length > max_bytes or start + length > end:
+        raise BrokenVideo
+    return first + _read(file, start + 1, length - 1)
+
+
+def _void(file: IO[bytes], element: _Entry) -> None:
+    """Turn an element into padding of the same size."""
+    length = element.end - element.start
+    size_bytes = 8 if length >= 1 + _MAX_NUMBER_BYTES else 1
+    content = length - 1 - size_bytes
+    file.seek(element.start)
+    file.write(_VOID + (content | 1 << 7 * size_bytes).to_bytes(size_bytes, "big"))
+    _write_zeros(file, element.end - content, element.end)
+
+
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
+
 ZIP, CSV = "application/zip", "text/csv"
+
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
 IMAGE_TYPES = (JPEG, PNG, WEBP)
+
 # Pictures that are stored as JPEG, if the extra "heic" is installed, with which the media worker reads them.
 _HEIC_TYPES = ("image/heic", "image/heif") if find_spec("pillow_heif") else ()
+
 # Pictures, also moving ones, and videos. Where GIF is accepted, pictures keep all their frames.
 MEDIA_TYPES = (*IMAGE_TYPES, GIF, *VIDEO_TYPES)
+
 _EXTENSIONS = {
     JPEG: ".jpg",
     PNG: ".png",
@@ -59,22 +435,34 @@ _EXTENSIONS = {
     XLSX: ".xlsx",
 }
 
+
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
+
 # A JPEG that is not progressive is scaled down while it is decoded, so it may have this many times more pixels.
 _SCALED_JPEG = 8
+
 _WORKER = Path(__file__).with_name("media_worker.py")
+
 _WORKER_SECONDS = 60.0
+
 _PDF_CPU_SECONDS = 10.0
+
 _MAX_REPLY_BYTES = 4096
+
 # How a worker ends that a file has crashed, or whose time for a PDF is used up. Others end it with SIGTERM or SIGKILL.
 _CRASHES = frozenset(
     -number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGPROF)
 )
+
 # What the worker gets of the environment, which also has the master keys and the address of the database.
 _ENVIRONMENT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
 _SNIFFED_BYTES = 1024
+
 _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
+
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
 _NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 

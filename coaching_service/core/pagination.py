@@ -12,8 +12,7 @@ from coaching_service.core.field_schemas import output_of, query_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import QueryIdentifiers, QueryInteger
-from coaching_service.core.validation import Input
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import Input, invalid
 
 MAX_PAGE = 50
 MAX_IDS = 50

@@ -11,9 +11,19 @@ from typing import Annotated, Any, TypedDict
 import orjson
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.dates import FIRST_DATE, LAST_DATE
-from coaching_service.core.validation import CalendarDate, Date, Identifier, Input, ListOf, SearchedDate, in_range
-from coaching_service.core.validation_messages import DEFAULT_CODE, Message, invalid
+from coaching_service.core.ids import FIRST_DATE, LAST_DATE
+from coaching_service.core.validation import (
+    DEFAULT_CODE,
+    CalendarDate,
+    Date,
+    Identifier,
+    Input,
+    ListOf,
+    Message,
+    SearchedDate,
+    in_range,
+    invalid,
+)
 
 MAX_SAFE_INTEGER = 2**53 - 1
 # Messages that the specification fixes: the response states nothing else, not even the parameter.

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 from typing import IO
 
 import structlog
 
-from coaching_service.core.errors import Unavailable
+from coaching_service.core.errors import StorageFull, Unavailable
 
 # A full disk, a used up quota, and the limit of file sizes (ulimit -f).
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 log = structlog.get_logger("coaching_service.temporary_files")
 
@@ -37,3 +41,16 @@ def no_space() -> Unavailable:
     """Log that there is no space for temporary files, and return the error of the request."""
     log.error("no space for temporary files", folder=tempfile.gettempdir())
     return Unavailable("There is no space for files at the moment; try again later")
+
+
+@dataclass(frozen=True)
+class DiskSpace:
+    """The disk of `folder`, on which `minimum` bytes are left free; 0: no limit, such as for a database elsewhere."""
+
+    folder: Path = Path()
+    minimum: int = 0
+
+    def require(self) -> None:
+        """Raise StorageFull while less is free: MongoDB ends when its disk is full."""
+        if self.minimum and shutil.disk_usage(self.folder).free < self.minimum:
+            raise StorageFull

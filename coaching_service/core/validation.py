@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, TypedDict
 from unicodedata import category
@@ -13,30 +13,107 @@ from unicodedata import category
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
-from coaching_service.core.dates import FIRST_DATE, LAST_DATE, TIMEZONES, add_years
-from coaching_service.core.errors import InvalidFields
-from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId, parse_id
-from coaching_service.core.text import DIRECTION_CONTROLS, without_separators
-from coaching_service.core.validation_messages import (
-    EMPTY,
-    NOT_AN_OBJECT,
-    NULL,
-    REQUIRED,
-    UNKNOWN_FIELD,
-    Message,
+from coaching_service.core.errors import FieldError, InvalidFields
+from coaching_service.core.ids import (
+    FIRST_DATE,
+    IDENTIFIER_PATTERN,
+    LAST_DATE,
+    TIMEZONES,
+    ObjectId,
+    add_years,
+    parse_id,
 )
+from coaching_service.core.text import DIRECTION_CONTROLS, without_separators
+
+DEFAULT_CODE = "INVALID"
+
+
+class Message(str):
+    """The text of a validation error with its `code`, which marshmallow passes through unchanged.
+
+    The text continues the name of the field: "must be a number".
+    """
+
+    code: str
+
+    def __new__(cls, text: str, code: str) -> Message:
+        """Create a message; `code` is UPPER_SNAKE."""
+        message = super().__new__(cls, text)
+        message.code = code
+        return message
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Message:
+        """Return itself: messages are immutable, and schemas are copied."""
+        return self
+
+    def format(self, *args: object, **kwargs: object) -> Message:
+        """Format like a string and keep the code: marshmallow formats every message."""
+        return Message(super().format(*args, **kwargs), self.code)
+
+
+REQUIRED = Message("is required", "REQUIRED")
+
+NULL = Message("must not be null", "NULL")
+
+UNKNOWN_FIELD = Message("is not a known field", "UNKNOWN_FIELD")
+
+NOT_AN_OBJECT = Message("must be an object", "NOT_AN_OBJECT")
+
+EMPTY = Message("should not be empty", "EMPTY")
+
+BEFORE_START = Message("must not be before startDate", "BEFORE_START")
+
+
+def invalid(text: str, code: str, field: str = "_schema") -> ValidationError:
+    """Return the error to raise for an invalid value; in a schema's validator, `field` names the field."""
+    return ValidationError(Message(text, code), field)
+
+
+def field_errors(error: ValidationError) -> list[FieldError]:
+    """Return every error of a validated object, with paths such as `exerciseSets.0.load`."""
+    return list(_flatten(error.messages, ""))
+
+
+def body_messages(error: ValidationError) -> list[str]:
+    """Return one sentence per error, each naming its field (`exerciseSets.0.load must be a number`)."""
+    return [sentence(each) for each in field_errors(error)]
+
+
+def sentence(error: FieldError) -> str:
+    """Return the error as a sentence that names its field."""
+    return f"{error['field']} {error['message']}".strip()
+
+
+def _flatten(messages: Any, path: str) -> Iterator[FieldError]:
+    if isinstance(messages, dict):
+        for key, inner in messages.items():
+            yield from _flatten(inner, path if key == "_schema" else f"{path}.{key}".lstrip("."))
+        return
+    for message in messages:
+        code = message.code if isinstance(message, Message) else DEFAULT_CODE
+        yield {"field": path, "code": code, "message": str(message)}
+
 
 NAME_LENGTH = 200
+
 TEXT_LENGTH = 10_000
+
 MAX_STRINGS = 50
 
+
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+
 # Separators, control and format characters, and marks without a letter; and letters without a visible glyph.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
+
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+
 _TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
 _LINE_BREAK = re.compile(r"[\n\r\t]")
+
 _DEFAULTS = fields.Field.default_error_messages
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast
 
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.changes.log import actor_of
 from coaching_service.core.database.context import Context
@@ -22,9 +22,9 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.units import unit_id
+from coaching_service.library.metric_sets.models import unit_id
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import creation, profile_photos
+from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
@@ -72,8 +72,8 @@ async def fill_company(
         await _create_client(ctx, client, trainers[client.trainer], assets, check_in, program_id)
     for archived_name, surname, groups in content.ARCHIVED_CLIENTS:
         details: CustomerDetails = {"name": archived_name, "surname": surname, "groups": list(groups)}
-        document = creation.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
-        await creation.add_many(ctx, [document])
+        document = batch.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
+        await batch.add_many(ctx, [document])
 
 
 # --- libraries -------------------------------------------------------------------------------------------------------
@@ -209,12 +209,12 @@ async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, 
         "groups": list(client.groups),
         "assignedTo": trainer,
     }
-    document = creation.build_document(details, str(uuid.uuid4()), sample=True)
+    document = batch.build_document(details, str(uuid.uuid4()), sample=True)
     customer_id = document["_id"] = assets.customer_ids[client.name]
     document["customerRoleData"]["firstLoginDate"] = _at(today - timedelta(weeks=client.weeks))
     document["lastActivityDate"] = _at(today - timedelta(days=1 + 9 * (client.character == "fading")))
-    await creation.add_many(ctx, [document])
-    await profile_photos.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
+    await batch.add_many(ctx, [document])
+    await service.set_profile_photo(ctx, customer_id, await assets.attach(ctx, f"profile/{client.name}"))
 
 
 async def _record_measurements(ctx: Context, customer_id: ObjectId, client: Client, today: date) -> None:

@@ -11,11 +11,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.demo import content
 from coaching_service.demo.content import Character, Client
 from coaching_service.library.forms.models import Form
-from coaching_service.training.workouts.blocks.log_models import LoggedBlock
-from coaching_service.training.workouts.blocks.models import BlockPlan
-from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.blocks.models import BlockPlan, LoggedBlock
+from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.sets import CustomerSet
 
 WEEKS_AHEAD = 2
 CHECK_IN_WEEKDAY = 7

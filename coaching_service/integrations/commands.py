@@ -22,7 +22,7 @@ from coaching_service.integrations.background_jobs.models import StoredCompanyJo
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import.models import ImportAnswers
-from coaching_service.people.account import listing as companies
+from coaching_service.people.account import service as companies
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team

@@ -19,7 +19,7 @@ from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.confirmation import Reason
+from coaching_service.core.mcp.results import Reason
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.mcp.confirmation import Result

@@ -8,7 +8,7 @@ from mcp.types import CallToolRequestParams, ElicitResult
 
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.responses import format_datetime
-from coaching_service.core.mcp.lists import format_time
+from coaching_service.core.mcp.arguments import format_time
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.integrations.proposals.models import Proposal
 from coaching_service.integrations.proposals.tool_calls import TOKEN_LIFETIME, Unconfirmed

@@ -14,12 +14,10 @@ from aiohttp import hdrs, web
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
-from coaching_service.core.http.interruption import interruptible
-from coaching_service.core.http.json_bodies import decode_body
-from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
-from coaching_service.core.http.request_limits import Authenticate
-from coaching_service.core.http.request_parsing import network_address, read_json_bytes
+from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate
+from coaching_service.core.http.request_parsing import decode_body, network_address, read_json_bytes
 from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.server import interruptible
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.mcp.narrowing import Narrowing, read_narrowing, require_client
 from coaching_service.mcp.replies import PARSE_ERROR, SESSION_HEADER, Reply, failure, malformed_body

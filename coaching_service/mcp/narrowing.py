@@ -8,7 +8,7 @@ from typing import Any
 
 from multidict import MultiMapping
 
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest

@@ -39,8 +39,8 @@ from coaching_service.core.mcp.arguments import InvalidArguments, validate_argum
 from coaching_service.core.mcp.tools import Tool
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.slots import RequestSlots
-from coaching_service.integrations.proposals import allowance
 from coaching_service.integrations.proposals import service as proposals
+from coaching_service.integrations.proposals import tool_calls
 from coaching_service.integrations.proposals.tool_calls import (
     Call,
     Output,
@@ -303,7 +303,7 @@ def _done(output: Output) -> tuple[Result, Outcome]:
 async def _ask(ctx: Context, request: CallerRequest, unconfirmed: Unconfirmed, *, was_asked: bool) -> Result:
     """Return the result that asks the coach to confirm a call: by the client, or by a proposal."""
     is_limited = ctx.caller.via == "apiKey" or request.asks_by is None
-    has_room = not is_limited or await allowance.has_room(ctx, unconfirmed.messages)
+    has_room = not is_limited or await tool_calls.has_room(ctx, unconfirmed.messages)
     if request.asks_by == "form" and has_room:
         return confirmation.ask(unconfirmed, await create_token(ctx, unconfirmed))
     if request.asks_by is None and ctx.caller.may_confirm and has_room:

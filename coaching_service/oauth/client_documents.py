@@ -14,8 +14,7 @@ import orjson
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.outbound.client import OutboundResponse
-from coaching_service.core.outbound.errors import OutboundError
+from coaching_service.core.outbound.client import OutboundError, OutboundResponse
 from coaching_service.oauth import clients
 from coaching_service.oauth.clients import OAuthClient, describe_client
 from coaching_service.oauth.errors import OAuthError

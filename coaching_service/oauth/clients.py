@@ -3,27 +3,127 @@
 from __future__ import annotations
 
 import hmac
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
-from coaching_service.oauth import redirects
 from coaching_service.oauth.errors import OAuthError, invalid_client
-from coaching_service.oauth.scopes import SCOPE
+from coaching_service.people.assistants.models import SCOPES, Scope
+
+MAX_LENGTH = 2_000
+
+_LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)
+
+_PRINTABLE = re.compile(r"[\x21-\x7e]+", re.ASCII)
+
+_LOOPBACK_URI = re.compile(r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d+)?([/?].*)?", re.ASCII | re.IGNORECASE)
+
+# Browsers handle these schemes themselves instead of passing the code to an application.
+_BROWSER_SCHEMES = re.compile(
+    "about|blob|chrome|data|feed|file|filesystem|ftp|intent|jar|javascript|mailto|ms-.*|res|search|search-ms|sms|tel"
+    "|vbscript|view-source|wss?"
+)
+
+
+def rejection_reason(uri: str) -> str | None:
+    """Return why a URI may not be registered, or None for https, loopback http, or an application's own scheme."""
+    if len(uri) > MAX_LENGTH or not _PRINTABLE.fullmatch(uri) or "\\" in uri:
+        return f"must be at most {MAX_LENGTH} printable ASCII characters"
+    if "#" in uri:
+        return "must have no fragment"
+    if (parts := _split(uri)) is None or not _SCHEME.fullmatch(parts.scheme):
+        return "must be an absolute URI"
+    if "@" in parts.netloc:
+        return "must have no user name"
+    if parts.scheme == "https":
+        return None if parts.hostname else "must have a host"
+    if parts.scheme == "http":
+        return None if parts.hostname in _LOOPBACK_HOSTS else "must be https, except on loopback"
+    if _BROWSER_SCHEMES.fullmatch(parts.scheme) or not (parts.netloc or parts.path.strip("/")):
+        return "must be https, http on loopback, or an application's own scheme"
+    return None
+
+
+def _split(uri: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(uri)
+        _ = parts.port  # raises ValueError for an invalid port
+    except ValueError:
+        return None
+    return parts
+
+
+def matches(registered: str, uri: str) -> bool:
+    """Return whether `uri` equals the registered one, apart from the port of a loopback address (RFC 8252, 7.3)."""
+    if registered == uri:
+        return True
+    registered_parts, parts = _LOOPBACK_URI.fullmatch(registered), _LOOPBACK_URI.fullmatch(uri)
+    if registered_parts is None or parts is None or rejection_reason(uri) is not None:
+        return False
+    return registered_parts.groups() == parts.groups()
+
+
+def display_host(uri: str) -> str:
+    """Return what the consent page shows of a URI: its host, or the scheme of an application."""
+    parts = urlsplit(uri)
+    return parts.hostname or f"{parts.scheme}:" if parts.scheme in ("http", "https") else f"{parts.scheme}:"
+
+
+def with_query(uri: str, values: dict[str, str | None]) -> str:
+    """Return `uri` with `values` added to its query, which otherwise stays unchanged."""
+    query = urlencode({name: value for name, value in values.items() if value is not None})
+    return f"{uri}{'&' if '?' in uri else '?'}{query}"
+
+
+SCOPE = "mcp"
+
+_PARTS: dict[str, Scope] = {f"{SCOPE}:{scope}": scope for scope in SCOPES}
+
+SUPPORTED = [SCOPE, *_PARTS]
+
+
+def requested_scopes(text: str) -> str:
+    """Return which of the requested scopes exist; `mcp` if there are none, as unknown ones are ignored."""
+    known = [word for word in dict.fromkeys(text.split()) if word in SUPPORTED]
+    return " ".join(known) or SCOPE
+
+
+def offered_scopes(text: str) -> tuple[Scope, ...]:
+    """Return what a coach can allow an application that requests these scopes."""
+    requested = requested_scopes(text).split()
+    return SCOPES if SCOPE in requested else tuple(scope for name, scope in _PARTS.items() if name in requested)
+
+
+def granted_scopes(requested: str, allowed: Collection[Scope]) -> str:
+    """Return the scope of a token: those requested that were allowed.
+
+    `mcp` remains when it was requested: applications reject a token with a scope that they have not requested.
+    """
+    return " ".join(word for word in requested.split() if word == SCOPE or _PARTS[word] in allowed) or SCOPE
+
 
 METHODS = ("none", "client_secret_post", "client_secret_basic")
+
 GRANT_TYPES = ("authorization_code", "refresh_token")
+
 _MAX_URIS = 20
+
 _MAX_NAME = 100
+
 # A client without a grant is deleted early; one with a grant is kept as long as the grant lasts without use.
 UNUSED_LIFETIME = timedelta(days=2)
+
 USED_LIFETIME = timedelta(days=90)
 
 
@@ -107,7 +207,7 @@ def _redirect_uris(uris: object) -> list[str]:
     if not isinstance(uris, list) or not 1 <= len(uris) <= _MAX_URIS:
         raise OAuthError("invalid_redirect_uri", f"redirect_uris must be an array of 1 to {_MAX_URIS} addresses")
     for index, uri in enumerate(uris):
-        if reason := redirects.rejection_reason(uri) if isinstance(uri, str) else "must be a string":
+        if reason := rejection_reason(uri) if isinstance(uri, str) else "must be a string":
             raise OAuthError("invalid_redirect_uri", f"redirect_uris.{index} {reason}")
     return list(dict.fromkeys(uris))
 
@@ -128,7 +228,7 @@ def _name(name: object, uris: list[str]) -> str:
     if name is not None and not isinstance(name, str):
         raise _invalid_metadata("client_name must be a string")
     printable = "".join(character if character.isprintable() else " " for character in name or "")
-    return " ".join(printable.split())[:_MAX_NAME] or redirects.display_host(uris[0])
+    return " ".join(printable.split())[:_MAX_NAME] or display_host(uris[0])
 
 
 def _invalid_metadata(description: str) -> OAuthError:

@@ -2,35 +2,218 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import base64
+import re
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from urllib.parse import parse_qsl
+from typing import Any, NotRequired, TypedDict
+from urllib.parse import parse_qsl, quote_plus, unquote_plus, urlsplit
 
 import orjson
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
-from multidict import MultiDict
+from multidict import MultiDict, MultiMapping
 
 from coaching_service.core import rate_limits
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import CompanySuspended, OutcomeUnknown, ServiceError, Unavailable
-from coaching_service.core.http.interruption import interruptible
 from coaching_service.core.http.middleware import reported
 from coaching_service.core.http.request_parsing import network_address, read_bytes
 from coaching_service.core.http.responses import to_json
-from coaching_service.oauth import clients, metadata, tokens
-from coaching_service.oauth.errors import OAuthError, invalid_request
+from coaching_service.core.http.server import interruptible
+from coaching_service.oauth import clients
+from coaching_service.oauth.client_documents import DocumentRejected, find_client
+from coaching_service.oauth.clients import (
+    GRANT_TYPES,
+    METHODS,
+    SCOPE,
+    SUPPORTED,
+    OAuthClient,
+    authenticate,
+    extend_lifetime,
+    granted_scopes,
+    offered_scopes,
+    requested_scopes,
+)
+from coaching_service.oauth.errors import OAuthError, invalid_client, invalid_request
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.assistants.models import Scope
+from coaching_service.people.assistants.service import GrantRequest
+
+
+def resource_of(base_url: str) -> str:
+    """Return the resource identifier (audience) of access tokens."""
+    return f"{base_url}/mcp"
+
+
+def is_our_resource(base_url: str, resource: str) -> bool:
+    """Return whether `resource` is the URL of the MCP endpoint or of the service, with or without a trailing slash.
+
+    The endpoint may be narrowed by a query: the access token is the same.
+    """
+    return _canonical(resource) in {_canonical(base_url), _canonical(resource_of(base_url))}
+
+
+def _canonical(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    if parts.fragment:
+        return None
+    return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+
+
+def protected_resource(base_url: str) -> dict[str, Any]:
+    """Return the protected resource metadata."""
+    return {
+        "resource": resource_of(base_url),
+        "authorization_servers": [base_url],
+        "scopes_supported": SUPPORTED,
+        "bearer_methods_supported": ["header"],
+        "resource_name": "Coaching service",
+    }
+
+
+def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
+    """Return the authorization server metadata. `documents`: clients may identify themselves by a document."""
+    return {
+        "issuer": base_url,
+        "authorization_endpoint": f"{base_url}/oauth/authorize",
+        "token_endpoint": f"{base_url}/oauth/token",
+        "registration_endpoint": f"{base_url}/oauth/register",
+        "revocation_endpoint": f"{base_url}/oauth/revoke",
+        "scopes_supported": SUPPORTED,
+        "response_types_supported": ["code"],
+        "response_modes_supported": ["query"],
+        "grant_types_supported": list(GRANT_TYPES),
+        "token_endpoint_auth_methods_supported": list(METHODS),
+        "revocation_endpoint_auth_methods_supported": list(METHODS),
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": documents,
+    }
+
+
+_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class TokenRequest:
+    """An urlencoded form, without its empty fields, and the `Authorization` header."""
+
+    fields: MultiMapping[str]
+    authorization: str | None
+
+    def get(self, name: str) -> str | None:
+        """Return the field, or None. Raises OAuthError if it is repeated."""
+        values = self.fields.getall(name, [])
+        if len(values) > 1:
+            raise invalid_request(f"{name} must be sent once")
+        return values[0] if values else None
+
+    def require(self, name: str) -> str:
+        """Return the field. Raises OAuthError if it is missing."""
+        if (value := self.get(name)) is None:
+            raise invalid_request(f"{name} is missing")
+        return value
+
+
+class TokenResponse(TypedDict):
+    """The response of the token endpoint; `expires_in` in seconds."""
+
+    access_token: str
+    token_type: str
+    expires_in: int
+    scope: str
+    refresh_token: NotRequired[str]
+
+
+async def issue(services: Services, form: TokenRequest) -> TokenResponse:
+    """Issue tokens for a code or a refresh token. Raises OAuthError."""
+    client = await _authenticate_client(services, form)
+    grant_type = form.require("grant_type")
+    if not all(is_our_resource(services.base_url, resource) for resource in form.fields.getall("resource", [])):
+        raise OAuthError("invalid_target", "resource is not this server's MCP endpoint")
+    try:
+        if grant_type == "authorization_code":
+            tokens = await _exchange_code(services, form, client)
+        elif grant_type == "refresh_token":
+            tokens = await assistants.refresh_tokens(services, form.require("refresh_token"), client["clientId"])
+        else:
+            raise OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")
+    except assistants.GrantRejected as refused:
+        raise OAuthError("invalid_grant", str(refused)) from None
+    await extend_lifetime(services, client["clientId"])
+    response: TokenResponse = {
+        "access_token": tokens.access,
+        "token_type": "Bearer",
+        "expires_in": tokens.seconds,
+        "scope": granted_scopes(tokens.requested or SCOPE, tokens.scopes),
+    }
+    if tokens.refresh:
+        response["refresh_token"] = tokens.refresh
+    return response
+
+
+async def _exchange_code(services: Services, form: TokenRequest, client: OAuthClient) -> assistants.TokenPair:
+    code, verifier = form.require("code"), form.require("code_verifier")
+    if not _VERIFIER.fullmatch(verifier):
+        raise invalid_request("code_verifier must be 43 to 128 unreserved characters")
+    return await assistants.exchange_code(
+        *(services, code, client["clientId"], verifier, form.get("redirect_uri")),
+        refreshable="refresh_token" in client["grantTypes"],
+    )
+
+
+async def revoke(services: Services, form: TokenRequest) -> None:
+    """Revoke the grant of a token of this client; unknown tokens are ignored. Raises OAuthError."""
+    client = await _authenticate_client(services, form)
+    await assistants.revoke_token(services, form.require("token"), client["clientId"])
+
+
+async def _authenticate_client(services: Services, form: TokenRequest) -> OAuthClient:
+    """Return the client that sent the form, authenticated by the Authorization header or by form fields."""
+    client_id, secret = form.get("client_id"), form.get("client_secret")
+    if form.authorization is None:
+        if client_id is None:
+            raise invalid_client(challenge=False)
+        return await authenticate(services, client_id, secret, basic=False)
+    if secret is not None:
+        raise invalid_request("The client must authenticate in one way only")
+    basic_id, secret = _parse_basic(form.authorization)
+    if client_id not in (None, basic_id):
+        raise invalid_request("client_id and the Authorization header differ")
+    return await authenticate(services, basic_id, secret or None, basic=True)
+
+
+def _parse_basic(header: str) -> tuple[str, str]:
+    scheme, _, encoded = header.partition(" ")
+    try:
+        text = base64.b64decode(encoded.strip(), validate=True).decode()
+    except ValueError:
+        raise invalid_client(challenge=True) from None
+    if scheme.casefold() != "basic" or ":" not in text:
+        raise invalid_client(challenge=True)
+    identifier, _, secret = text.partition(":")
+    return unquote_plus(identifier), unquote_plus(secret)
+
 
 _ERRORS: dict[type[ServiceError], str] = {
     Unavailable: "temporarily_unavailable",
     OutcomeUnknown: "temporarily_unavailable",
     CompanySuspended: "access_denied",
 }
+
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+
 _MAX_BODY_BYTES = 64 * 1024
+
 _MAX_FIELDS = 50
+
 # Per network address in 15 minutes: hosted assistants register for each sign-in, all their users from few addresses.
 _MAX_REGISTRATIONS = 600
+
 _RESOURCE, _SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 
 
@@ -44,8 +227,8 @@ class Endpoints:
     def routes(self) -> list[web.RouteDef]:
         """Return the aiohttp routes. Each document is served for the path of the resource and for the root."""
         documents = {
-            _RESOURCE: metadata.protected_resource(self.services.base_url),
-            _SERVER: metadata.authorization_server(self.services.base_url, documents=self.services.client_documents),
+            _RESOURCE: protected_resource(self.services.base_url),
+            _SERVER: authorization_server(self.services.base_url, documents=self.services.client_documents),
         }
         pairs = [
             _with_cors(web.get, path + suffix, _document(body))
@@ -79,15 +262,15 @@ class Endpoints:
 
     async def token(self, request: web.Request) -> web.Response:
         """Exchange a code or a refresh token for tokens."""
-        return _json(await tokens.issue(self.services, await _read_form(request)))
+        return _json(await issue(self.services, await _read_form(request)))
 
     async def revoke(self, request: web.Request) -> web.Response:
         """Revoke a token (RFC 7009)."""
-        await tokens.revoke(self.services, await _read_form(request))
+        await revoke(self.services, await _read_form(request))
         return _json({})
 
 
-async def _read_form(request: web.Request) -> tokens.TokenRequest:
+async def _read_form(request: web.Request) -> TokenRequest:
     if request.content_type != _FORM:
         raise OAuthError("invalid_request", f"The body must be a form, sent with Content-Type: {_FORM}", 415)
     try:
@@ -96,7 +279,7 @@ async def _read_form(request: web.Request) -> tokens.TokenRequest:
         fields = MultiDict(parse_qsl(text, keep_blank_values=False, max_num_fields=_MAX_FIELDS))
     except ValueError:
         raise invalid_request("The body is not a form") from None
-    return tokens.TokenRequest(fields, request.headers.get(hdrs.AUTHORIZATION))
+    return TokenRequest(fields, request.headers.get(hdrs.AUTHORIZATION))
 
 
 def _document(body: Mapping[str, object]) -> Handler:
@@ -143,3 +326,128 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
 def _json(body: Mapping[str, object], status: int = 200) -> web.Response:
     headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "no-store", "Pragma": "no-cache"}
     return web.Response(body=to_json(body), status=status, headers=headers)
+
+
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+_MAX_STATE = 2_500  # URL-encoded characters: the URL of the sign-in page holds it, encoded once more
+
+_SINGLE_PARAMETERS = (
+    *("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "state", "scope"),
+    *("response_mode", "prompt", "request", "request_uri"),
+)
+
+
+class NotRedirectable(Exception):
+    """The client or its redirect URI is unknown: a page shows the message, and the browser is not redirected."""
+
+
+class RejectedWithRedirect(Exception):
+    """The request is rejected by redirecting the browser to `location`."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__("rejected")
+        self.location = location
+
+
+@dataclass(frozen=True)
+class AuthorizationRequest:
+    """A valid request, for which the consent page can be shown."""
+
+    grant_request: GrantRequest
+    state: str | None
+
+
+async def parse_request(services: Services, query: MultiMapping[str], network_address: str) -> AuthorizationRequest:
+    """Return the request in a query; a parameter without a value counts as omitted (RFC 6749, 3.1).
+
+    Raises NotRedirectable, RejectedWithRedirect with the reason in the URL, or TooManyRequests.
+    """
+    query = MultiDict((name, value) for name, value in query.items() if value)
+    client, redirect_uri = await _find_client(services, query, network_address)
+    state = query.get("state")
+    if (problem := _find_problem(services, query)) is not None:
+        error, description = problem
+        state = state if len(query.getall("state", [])) == 1 else None
+        values = {"error": error, "error_description": description}
+        raise RejectedWithRedirect(_redirect_url(services, redirect_uri, state, values))
+    grant_request = GrantRequest(
+        client_id=client["clientId"],
+        client_name=client["name"],
+        redirect_uri=redirect_uri,
+        redirect_host=clients.display_host(redirect_uri),
+        client_host=clients.display_host(client["clientId"]) if "documentUntil" in client else None,
+        challenge=query["code_challenge"],
+        resource=resource_of(services.base_url),
+        redirect_uri_given="redirect_uri" in query,
+        requested=requested_scopes(query.get("scope", "")),
+        offered=offered_scopes(query.get("scope", "")),
+    )
+    return AuthorizationRequest(grant_request, state)
+
+
+async def _find_client(services: Services, query: MultiMapping[str], network_address: str) -> tuple[OAuthClient, str]:
+    """Return the client and the redirect URI to use. Raises NotRedirectable, TooManyRequests."""
+    names, uris = query.getall("client_id", []), query.getall("redirect_uri", [])
+    try:
+        client = await find_client(services, names[0], network_address) if len(names) == 1 else None
+    except DocumentRejected as rejection:
+        raise NotRedirectable(str(rejection)) from None
+    if client is None:
+        raise NotRedirectable("The application that sent you here is not registered; start again from there")
+    registered = client["redirectUris"]
+    if not uris and len(registered) == 1:
+        return client, registered[0]
+    if len(uris) != 1 or not any(clients.matches(uri, uris[0]) for uri in registered):
+        raise NotRedirectable("The application that sent you here gave an address that is not its own")
+    return client, uris[0]
+
+
+Query = MultiMapping[str]
+
+# Checks of a request whose client is known, in this order, each with its OAuth error code and description.
+_CHECKS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
+    (
+        lambda q: any(len(q.getall(name, [])) > 1 for name in _SINGLE_PARAMETERS),
+        "invalid_request",
+        "A parameter is repeated",
+    ),
+    (lambda q: "request" in q or "request_uri" in q, "request_not_supported", "Send the parameters themselves"),
+    (lambda q: "response_type" not in q, "invalid_request", "response_type is missing"),
+    (lambda q: q["response_type"] != "code", "unsupported_response_type", "response_type must be code"),
+    (lambda q: q.get("response_mode", "query") != "query", "invalid_request", "response_mode must be query"),
+    (
+        lambda q: q.get("code_challenge_method") != "S256" or not _CHALLENGE.fullmatch(q.get("code_challenge", "")),
+        "invalid_request",
+        "PKCE is needed: code_challenge with code_challenge_method S256",
+    ),
+    (lambda q: len(quote_plus(q.get("state", ""))) > _MAX_STATE, "invalid_request", "state is too long"),
+    (lambda q: q.get("prompt") == "none", "interaction_required", "The consent page must be shown"),
+)
+
+
+def _find_problem(services: Services, query: Query) -> tuple[str, str] | None:
+    for is_invalid, error, description in _CHECKS:
+        if is_invalid(query):
+            return error, description
+    if not all(is_our_resource(services.base_url, resource) for resource in query.getall("resource", [])):
+        return "invalid_target", "resource is not this server's MCP endpoint"
+    return None
+
+
+def _redirect_url(services: Services, redirect_uri: str, state: str | None, values: dict[str, str]) -> str:
+    return clients.with_query(redirect_uri, {**values, "state": state, "iss": services.base_url})
+
+
+async def approve(
+    ctx: Context, request: AuthorizationRequest, scopes: Collection[Scope], *, confirm_in_chat: bool
+) -> str:
+    """Grant the client access on behalf of the caller; returns the URL to redirect to, with the code."""
+    code = await assistants.create_grant(ctx, request.grant_request, scopes, confirm_in_chat=confirm_in_chat)
+    return _redirect_url(ctx.services, request.grant_request.redirect_uri, request.state, {"code": code})
+
+
+def deny(services: Services, request: AuthorizationRequest) -> str:
+    """Return the URL to redirect to when the coach denies access."""
+    values = {"error": "access_denied", "error_description": "The coach did not agree"}
+    return _redirect_url(services, request.grant_request.redirect_uri, request.state, values)

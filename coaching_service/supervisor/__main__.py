@@ -13,8 +13,7 @@ from pathlib import Path
 import structlog
 
 from coaching_service import logs
-from coaching_service.supervisor.plan import Plan, read_plan
-from coaching_service.supervisor.supervisor import Supervisor
+from coaching_service.supervisor.supervisor import Plan, Supervisor, read_plan
 
 log = structlog.get_logger("coaching_service.supervisor")
 

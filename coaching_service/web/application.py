@@ -28,18 +28,18 @@ from coaching_service.core.errors import (
     Unauthorized,
     Unavailable,
 )
-from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies
-from coaching_service.core.http.interruption import interrupting
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
 from coaching_service.core.http.request_parsing import is_disconnected, network_address
+from coaching_service.core.http.responses import Download
+from coaching_service.core.http.server import interrupting
 from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
+from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.core.text import camel_case
-from coaching_service.core.token_buckets import RateLimitExceeded
 from coaching_service.web import (
+    browser_sessions,
     form_idempotency,
-    reauthentication,
     rendering,
     scripted_forms,
     static_files,
@@ -225,7 +225,7 @@ class WebApplication:
                 return await self._render_stale_form(page_request, data)
             apply_correction(data)
             if page.preview_of is not None:
-                sent = reauthentication.original_values(data)
+                sent = browser_sessions.original_values(data)
                 query = [(name, value) for name, value in request.rel_url.query.items() if name not in sent]
                 address = f"{request.path}?{urlencode([*query, *sent.items()])}"
                 if len(address) <= _LONGEST_ADDRESS:
@@ -250,21 +250,21 @@ class WebApplication:
         if page.on is None or not is_own_form or scripted_forms.is_scripted(request):
             raise Unauthorized()
         data, _ = await uploads.read_submission(page_request.ctx, page, request, None)
-        credentials, values = reauthentication.credential_values(data), reauthentication.original_values(data)
+        credentials, values = browser_sessions.credential_values(data), browser_sessions.original_values(data)
         form_token = values.popall(CSRF_FIELD, [""])[0]
         if not credentials or not browser_session.accepts_form_token(form_token):
-            return self._render_reauthentication(page_request, values, FormState(reauthentication.FORM_NAME))
+            return self._render_reauthentication(page_request, values, FormState(browser_sessions.FORM_NAME))
         try:
-            session = await reauthentication.sign_in(
+            session = await browser_sessions.sign_in(
                 page_request.ctx, credentials, device_of(request), browser_session.device_tokens
             )
         except (ValidationError, *FORM_ERRORS) as error:
             form_state, status = reject(
-                reauthentication.FORM_NAME, page.path, credentials, error, field_names(reauthentication.SCHEMA)
+                browser_sessions.FORM_NAME, page.path, credentials, error, field_names(browser_sessions.SCHEMA)
             )
             return self._render_reauthentication(page_request, values, form_state, status)
         browser_session = await browser_session.signed_in(session)
-        form_state = FormState(page.form_name, values, form_errors=[reauthentication.SIGNED_IN_AGAIN])
+        form_state = FormState(page.form_name, values, form_errors=[browser_sessions.SIGNED_IN_AGAIN])
         try:
             shown = self._page_request(self.pages[page.on], request, browser_session)
             # The request has not the cookie of the new session.
@@ -282,7 +282,7 @@ class WebApplication:
         return rendering.render_page(
             page_request.request,
             page_request.browser_session,
-            reauthentication.TEMPLATE,
+            browser_sessions.TEMPLATE,
             {"values": list(values.items())},
             form_state=form_state,
             status=status,
@@ -295,8 +295,8 @@ class WebApplication:
             raise StaleForm()
         if page.on is None:
             return see_other(home_of(page_request.browser_session.principal))
-        values = reauthentication.original_values(data)
-        form_state = FormState(page.form_name, values, form_errors=[reauthentication.STALE_FORM])
+        values = browser_sessions.original_values(data)
+        form_state = FormState(page.form_name, values, form_errors=[browser_sessions.STALE_FORM])
         return await self._render_form_page(page_request, form_state, status=StaleForm.status)
 
     async def _render(

@@ -5,30 +5,44 @@ from __future__ import annotations
 import base64
 import re
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TypedDict
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 import orjson
 from aiohttp import web
+from multidict import MultiDict
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
-from coaching_service.core.database.context import Services
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import CompanySuspended, Forbidden
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import devices
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
+from coaching_service.people.sessions.models import Credentials
 from coaching_service.people.sessions.web_sessions import StartedSession
+from coaching_service.web.form_idempotency import SUBMISSION_FIELD
+from coaching_service.web.forms import FormData, load_form
 from coaching_service.web.pages import Redirect
 
 LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
+
 CSRF_FIELD = "csrf"
+
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
+
 _SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and try again."
+
 _NOTICE_SECONDS = 60
+
 _NOTICE_BYTES = 2_700  # with its encoding and signature less than the 4,096 bytes beyond which browsers ignore a cookie
+
 _DEVICE_TOKENS, _DEVICE_SEPARATOR = 5, "|"  # how many accounts of a browser are known
+
 _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
 
@@ -290,3 +304,40 @@ def see_other(location: str) -> web.Response:
     return web.Response(
         status=303, headers={"Location": location, "Cache-Control": "no-store", "Referrer-Policy": "same-origin"}
     )
+
+
+FORM_NAME, TEMPLATE = "reauthentication", "sign_in/session_expired.html"
+
+SIGNED_IN_AGAIN = "You are signed in again. Nothing has been changed yet: check your entries and submit the form."
+
+STALE_FORM = "This page was out of date, so nothing was changed. Check your entries and submit the form again."
+
+_PREFIX = f"{FORM_NAME}."
+
+_NOT_CARRIED_OVER = ("password", "currentPassword", SUBMISSION_FIELD)
+
+
+class _Reauthentication(TypedDict):
+    reauthentication: Credentials
+
+
+SCHEMA = input_of(_Reauthentication)()
+
+
+def original_values(data: FormData) -> FormData:
+    """Return the values of the original form, without passwords."""
+    values = [
+        (name, value) for name, value in data.items() if name not in _NOT_CARRIED_OVER and not name.startswith(_PREFIX)
+    ]
+    return MultiDict(values)
+
+
+def credential_values(data: FormData) -> FormData:
+    """Return the values of the sign-in fields; empty when they have not been shown yet."""
+    return MultiDict([(name, value) for name, value in data.items() if name.startswith(_PREFIX)])
+
+
+async def sign_in(ctx: Context, data: FormData, device: str, device_tokens: Iterable[str]) -> StartedSession:
+    """Start a session as web_sessions.sign_in does. Raises ValidationError, and what web_sessions.sign_in raises."""
+    credentials = load_form(SCHEMA, data)[FORM_NAME]
+    return await web_sessions.sign_in(ctx, credentials["email"], credentials["password"], device, device_tokens)

@@ -23,7 +23,7 @@ from coaching_service.core.errors import (
     TooManyRequests,
 )
 from coaching_service.core.http.middleware import REQUEST_ID, reported
-from coaching_service.core.token_buckets import RateLimitExceeded
+from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.web import rendering, uploads
 from coaching_service.web.browser_sessions import BrowserSession, CrossSiteForm, StaleForm
 from coaching_service.web.formatting import permission_label, quantity

@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import jinja2
 
-from coaching_service.core.dates import format_day, zone_of
+from coaching_service.core.ids import format_day, zone_of
 from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.sets.records import COUNT, RecordKey, is_better
+from coaching_service.training.workouts.sets import COUNT, RecordKey, is_better
 
 _MISSING = "–"
 
@@ -199,3 +199,39 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "permission_area": permission_area,
     "permission_label": permission_label,
 }
+
+
+# The first one whose mark is in the header: browsers also name those they are derived from.
+_BROWSERS = (
+    ("SamsungBrowser/", "Samsung Internet"),
+    ("Edg", "Edge"),  # also EdgA and EdgiOS
+    ("OPR/", "Opera"),
+    ("Firefox/", "Firefox"),
+    ("FxiOS/", "Firefox"),
+    ("CriOS/", "Chrome"),
+    ("Chrome/", "Chrome"),
+    ("Safari/", "Safari"),
+)
+
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("CrOS", "ChromeOS"),
+    ("Macintosh", "Mac"),
+    ("Linux", "Linux"),
+)
+
+
+def describe_device(user_agent: str) -> str:
+    """Return what a User-Agent header says in plain words, such as `Chrome on Android`."""
+    browser = _find_name(_BROWSERS, user_agent)
+    system = _find_name(_SYSTEMS, user_agent)
+    if system is None:
+        return browser or "Unknown device"
+    return f"{browser or 'Browser'} on {system}"
+
+
+def _find_name(names: tuple[tuple[str, str], ...], user_agent: str) -> str | None:
+    return next((name for mark, name in names if mark in user_agent), None)

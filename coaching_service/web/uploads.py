@@ -20,8 +20,7 @@ from coaching_service.core.errors import BadRequest, FieldError, InvalidFields, 
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import CSV, GIF, JPEG, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
-from coaching_service.core.video import MP4
+from coaching_service.core.media import CSV, GIF, JPEG, MP4, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
 from coaching_service.web.browser_sessions import CSRF_FIELD
 from coaching_service.web.form_idempotency import SUBMISSION_FIELD
 from coaching_service.web.formatting import file_size

@@ -11,7 +11,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features, runtime
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.auth.secrets import new_master_key, parse_master_key
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes

@@ -8,9 +8,8 @@ from datetime import timedelta
 import pytest
 
 from coaching_service import features
-from coaching_service.core.auth.access import check_access
+from coaching_service.core.auth.access import CUSTOMERS, check_access
 from coaching_service.core.auth.access import coach as coach_access
-from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.routes import Route, routes_of

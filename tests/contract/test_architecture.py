@@ -74,7 +74,7 @@ def test_other_locks_are_held_for_no_transaction() -> None:
         "asyncio.Lock(", "(asyncio.Lock)", "=asyncio.Lock)", "asyncio.Semaphore", "asyncio.Condition"
     ) == [
         "core/locks.py",  # acquired by RequestSlot
-        "core/token_buckets.py",  # one update, before the request
+        "core/rate_limits.py",  # one update, before the request
         "mcp/message_handler.py",  # an import
         "supervisor/supervisor.py",  # has no database
     ]

@@ -20,8 +20,7 @@ from coaching_service.core.http.request_parsing import validate_body
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.media import CSV
-from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, SearchedDate
-from coaching_service.core.validation_messages import field_errors
+from coaching_service.core.validation import AbsenceDate, CalendarDate, Date, SearchedDate, field_errors
 from coaching_service.people.customers.models import Birthday
 from coaching_service.web import views
 from tests.conftest import NewCompany

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from coaching_service import features
-from coaching_service.core.http.docs_page import curl_command, render, type_name
-from coaching_service.core.http.guides_pages import PATH, list_guides, render_guide
+from coaching_service.core.http.docs_page import PATH, curl_command, list_guides, render, render_guide, type_name
 from coaching_service.core.http.routes import routes_of
 from tests.support.client import CoachClient, document
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from coaching_service import features
-from coaching_service.core.http.preconditions import find_version_read, takes_if_match, takes_if_none_match
+from coaching_service.core.http.handlers import find_version_read, takes_if_match, takes_if_none_match
 from coaching_service.core.http.routes import Route, routes_of
 from tests.contract.test_declared import call, fill_path
 from tests.support.client import MONDAY, CoachClient

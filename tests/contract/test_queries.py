@@ -18,8 +18,8 @@ from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
-from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.people.customers import creation, listing
+from coaching_service.lifecycle import erasure
+from coaching_service.people.customers import batch, listing
 from coaching_service.people.customers.models import SortFigure
 from coaching_service.people.webhooks import store as webhooks
 from coaching_service.people.webhooks.deliveries import new_delivery
@@ -178,7 +178,7 @@ async def test_conversations_do_not_scan_collections(coach: CoachClient, other_c
 async def insert_conversations(ctx: Context, count: int) -> None:
     """Store conversations of clients; every tenth is unread."""
     for number in range(count):
-        customer = await creation.create_customer(ctx, {"name": f"Client {number}"})
+        customer = await batch.create_customer(ctx, {"name": f"Client {number}"})
         author = {"type": "client", "_id": customer["_id"], "name": customer["name"]}
         message = {"customerId": customer["_id"], "author": author, "text": "x", "about": None, "attachments": []}
         stored = await store.messages.insert(ctx, {**message, "editedAt": None, "readAt": None})

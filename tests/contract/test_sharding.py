@@ -20,10 +20,10 @@ from pymongo.monitoring import CommandStartedEvent
 from coaching_service import features
 from coaching_service.app import create_app
 from coaching_service.command_line.group import main
+from coaching_service.core.database.collections import Placement, ShardKey
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.observation import CommandObserver
-from coaching_service.core.database.sharding import Placement, ShardKey
+from coaching_service.core.database.monitor import CommandObserver
 from coaching_service.core.http.routes import routes_of
 from coaching_service.settings import Settings
 from tests.contract.test_declared import call, fill_path

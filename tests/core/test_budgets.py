@@ -19,8 +19,8 @@ from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http import middleware, operator_endpoints
 from coaching_service.core.slots import RequestSlots
+from coaching_service.progress import own_today
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.own_today import service as own_today
 from tests.conftest import AsServed
 from tests.support.client import CoachClient
 from tests.support.service_process import until

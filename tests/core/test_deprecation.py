@@ -20,10 +20,10 @@ from coaching_service.core.auth.access import anyone, public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.deprecation import Deprecation
-from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.openapi import describe
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Route, Routes, routes_of
 from coaching_service.core.slots import RequestSlots
 

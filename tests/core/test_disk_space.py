@@ -17,9 +17,9 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
-from coaching_service.core.disk_space import DiskSpace
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
+from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.people.sessions import web_sessions
 from coaching_service.settings import Settings
 from coaching_service.web import views
@@ -148,7 +148,7 @@ FILL_AND_EMPTY = """
 import sys
 from pathlib import Path
 from urllib.parse import urlencode
-from coaching_service.core.disk_space import DiskSpace
+from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.errors import StorageFull
 
 folder = Path(sys.argv[1])

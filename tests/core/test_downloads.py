@@ -15,9 +15,9 @@ from pymongo.errors import AutoReconnect
 from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http.downloads import Download
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.slots import RequestSlots
 

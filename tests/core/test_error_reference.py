@@ -60,8 +60,8 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("core/http/uploads.py", "error.code"),  # of InvalidFile
         ("core/json_conversion.py", "code"),
         ("core/query.py", "DEFAULT_CODE"),  # INVALID, in the reference by validation_messages
-        ("core/validation_messages.py", "code"),
-        ("core/validation_messages.py", "self.code"),
+        ("core/validation.py", "code"),
+        ("core/validation.py", "self.code"),
         ("error_reference.py", "resource"),
         ("integrations/commands.py", "error.code"),
         ("integrations/company_import/service.py", "error.code"),  # of HistoryRefused
@@ -71,8 +71,8 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
         ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES
         ("progress/metrics/service.py", "error.code"),  # of Conflict
-        ("training/workouts/items/creation.py", "error.details['resource']"),  # of NotFound
-        ("training/workouts/items/portability.py", "first['code']"),  # of Message
+        ("training/workouts/items/content.py", "error.details['resource']"),  # of NotFound
+        ("training/workouts/items/descriptions.py", "first['code']"),  # of Message
         ("web/views/history.py", "error.code"),
     }
 

@@ -22,7 +22,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue, worker
 from coaching_service.core.metrics import Metrics
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
 from tests.lifecycle.test_backup_verification import run_command
 from tests.reliability.test_full_disk import can_mount
@@ -305,7 +305,7 @@ async def test_a_dead_mail_server(coach: CoachClient, mailing: Services, mailbox
 
     healthy = await read()
     ctx = Context(measured, coach.ctx.principal)
-    await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    await batch.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
     await worker.run_due(sending_to(measured, port=9), steps)
     assert silent(fault, healthy, await read()), "it has just begun"
     an_hour = {"$subtract": ["$createdAt", 3_600_000]}

@@ -19,8 +19,8 @@ from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Steps, enqueue
 from coaching_service.core.jobs.worker import ensure_standing_jobs, run_due
-from coaching_service.lifecycle.erasure import service as erasure
-from coaching_service.people.customers import creation
+from coaching_service.lifecycle import erasure
+from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings

@@ -21,7 +21,7 @@ from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.jobs.queue import RunAgain, enqueue
 from coaching_service.core.metrics import MailOutcome
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import creation, first_access
+from coaching_service.people.customers import batch, service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
@@ -49,7 +49,7 @@ LATER = timedelta(days=3)
 
 async def create(mailing: Services, coach: CoachClient, email: str = "ana@example.com", **options: Any) -> Any:
     ctx = Context(mailing, coach.ctx.principal)
-    return await creation.create_customer(ctx, {"name": "Ana", "email": email}, **options)
+    return await batch.create_customer(ctx, {"name": "Ana", "email": email}, **options)
 
 
 async def queued(mailing: Services) -> list[Any]:
@@ -92,7 +92,7 @@ async def test_no_invitation_without_request_or_address(
 ) -> None:
     """Contract 4: when `sendInvitation` is false, no invitation e-mail is sent."""
     await create(mailing, coach, send_invitation=False)
-    await creation.create_customer(Context(mailing, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
+    await batch.create_customer(Context(mailing, coach.ctx.principal), {"name": "No address"}, send_invitation=True)
     await worker.run_due(mailing, MAIL)
     assert mailbox[0].tries == 0
 
@@ -116,7 +116,7 @@ async def test_second_invitation_invalidates_the_first_token(
     [message] = mailbox[0].mails
     text = part_of(message, "plain")
     assert created["firstAccessToken"] not in text
-    assert await first_access.find_by_first_access_token(mailing, created["firstAccessToken"]) is None
+    assert await service.find_by_first_access_token(mailing, created["firstAccessToken"]) is None
 
 
 async def test_invitation_requires_an_address(coach: CoachClient) -> None:

@@ -15,7 +15,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, queue, worker
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import passwords
@@ -70,7 +70,7 @@ async def test_names_are_shown_as_they_are_on_one_line(
     """The company, the coach and the client all have the name."""
     stored, shown = NAMES[kind]
     ctx, _ = await company_of(mailing, stored, f"Coach {stored}")
-    await creation.create_customer(ctx, {"name": f"Client {stored}", "email": "ana@example.com"}, send_invitation=True)
+    await batch.create_customer(ctx, {"name": f"Client {stored}", "email": "ana@example.com"}, send_invitation=True)
 
     [message] = await sent_by(mailing, mailbox)
 
@@ -96,7 +96,7 @@ async def test_invitation_leads_to_the_first_access_of_the_client(
     mailing: Services, mailbox: tuple[Mailbox, int]
 ) -> None:
     ctx, _ = await company_of(mailing, "Strong Gym", "Olga Owner")
-    created = await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    created = await batch.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
 
     [message] = await sent_by(mailing, mailbox)
 
@@ -123,7 +123,7 @@ async def test_long_headers_stay_plain(
 ) -> None:
     """Mail programs read encoded words in subjects and names only, not in addresses."""
     ctx, _ = await company_of(replace(mailing, base_url=f"https://{host}"), company, "Olga Owner")
-    await creation.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=True)
+    await batch.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=True)
     [message] = await sent_by(replace(mailing, base_url=f"https://{host}"), mailbox)
     assert isinstance(message, EmailMessage)
     check_headers(message)
@@ -135,7 +135,7 @@ async def test_long_headers_stay_plain(
 
 async def test_coach_who_is_the_company_is_named_once(mailing: Services, mailbox: tuple[Mailbox, int]) -> None:
     ctx, _ = await company_of(mailing, "Olga", "Olga")
-    await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    await batch.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
     [message] = await sent_by(mailing, mailbox)
     assert "\nOlga invites you" in part_of(message, "plain")
 
@@ -145,7 +145,7 @@ async def test_password_reset_leads_to_the_application_of_its_reader(
 ) -> None:
     ctx, owner = await company_of(mailing, "Strong Gym", "Olga Owner")
     address = f"ana-{ObjectId()}@example.com"
-    ana = await creation.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=False)
+    ana = await batch.create_customer(ctx, {"name": "Ana", "email": address}, send_invitation=False)
     client = replace(owner, id=ana["_id"], role="CUSTOMER", name="Ana", email=address)
     await identities.create(
         Context(mailing).acting_as(client), ana["_id"], "customer", address, await hash_password(PASSWORD)
@@ -199,7 +199,7 @@ async def test_mail_that_an_earlier_version_queued_is_sent_as_plain_text(
 async def test_queued_mail_is_small_and_can_be_sent_by_an_earlier_version(mailing: Services) -> None:
     """A process of the earlier version, which runs until it is restarted, sends the text; HTML is not stored."""
     ctx, _ = await company_of(mailing, "Strong Gym", "Olga Owner")
-    await creation.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
+    await batch.create_customer(ctx, {"name": "Ana", "email": "ana@example.com"}, send_invitation=True)
     job = await mailing.db["jobs"].find_one({"kind": mail.SEND})
     assert job is not None
     content = mail.open_content(mailing.vault, job["_id"], job["arguments"]["sealed"])

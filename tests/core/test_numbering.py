@@ -25,7 +25,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import RunAgain
 from coaching_service.people.changes import service as history
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch as creation
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings

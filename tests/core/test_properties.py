@@ -24,7 +24,7 @@ from marshmallow import ValidationError
 from coaching_service.core.errors import BadRequest
 from coaching_service.progress.notes.html import sanitise
 from coaching_service.training.workouts.blocks.service import shift_date
-from coaching_service.training.workouts.sets.schemas import PlannedSets, present_set
+from coaching_service.training.workouts.sets import PlannedSets, present_set
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.schedules import FIRST_DAY, LAST_DAY
 from tests.support.training import Json, block_with, feed_types, form_of, log, move, path_of, reminder, task

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.token_buckets import RateLimitExceeded, TokenBuckets
+from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets
 from coaching_service.settings import Settings
 from tests.support import other_process
 from tests.support.client import UNKNOWN, CoachClient

@@ -11,14 +11,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from coaching_service.authentication import authenticate
-from coaching_service.core.auth.access import owner
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS, owner
 from coaching_service.core.database import context
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.http import downloads
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http import responses
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import RequestSlots
@@ -112,7 +111,7 @@ async def test_a_download_ends_when_its_key_is_deleted(
     coach: CoachClient, services: Services, monkeypatch: pytest.MonkeyPatch, is_export: bool
 ) -> None:
     """As an archive that is made while it is sent, and as a stored file."""
-    monkeypatch.setattr(downloads, "RECHECK_SECONDS", 0.0)
+    monkeypatch.setattr(responses, "RECHECK_SECONDS", 0.0)
     revoked = asyncio.Event()
     routes = Routes("/archive", tag="Files")
 

@@ -17,7 +17,7 @@ from coaching_service.core.database.migrations import release_0_2
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import StorageQuota
-from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle import erasure
 from coaching_service.settings import Settings
 from tests.core.test_uploads import PDF, form, picture
 from tests.support.client import CoachClient

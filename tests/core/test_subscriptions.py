@@ -12,7 +12,7 @@ from coaching_service import subscriptions
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.events import DomainEvent, EventBus
-from coaching_service.people.customers import creation, listing
+from coaching_service.people.customers import batch, listing
 from tests.support.client import CoachClient
 from tests.support.syntax import parse
 
@@ -45,7 +45,7 @@ async def test_service_without_subscriptions_refuses_to_publish(coach: CoachClie
     """A script that forgets the subscriptions gets an error that says so, and stores nothing."""
     bare = replace(coach.ctx, services=replace(coach.ctx.services, events=EventBus()))
     with pytest.raises(RuntimeError, match=r"CustomersCreated has no subscriber: .*subscriptions\.assemble"):
-        await creation.create_customer(bare, {"name": "Ana"})
+        await batch.create_customer(bare, {"name": "Ana"})
     assert (await listing.list_customers(coach.ctx, archived=False, page=1, size=10))["totalDocs"] == 0
 
 

@@ -12,7 +12,7 @@ from coaching_service.core.database.transactions import gather_reads, in_transac
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
 from tests.support.client import CoachClient
 from tests.support.service_process import until
@@ -36,7 +36,7 @@ async def test_operations_and_transactions_share_one_thread(coach: CoachClient) 
     async def create_two(tx: Context) -> None:
         assert tx.session is not None
         for name in ("Ana", "Bo"):
-            await creation.create_customer(tx, {"name": name})
+            await batch.create_customer(tx, {"name": name})
             threads.add(threading.get_ident())
 
     @on_worker_thread
@@ -56,7 +56,7 @@ async def test_operations_and_transactions_share_one_thread(coach: CoachClient) 
 async def test_function_in_a_transaction_stays_in_it(coach: CoachClient) -> None:
     @on_worker_thread
     async def create(ctx: Context) -> int:
-        await creation.create_customer(ctx, {"name": "Ana"})
+        await batch.create_customer(ctx, {"name": "Ana"})
         return threading.get_ident()
 
     async def work(tx: Context) -> int:
@@ -69,7 +69,7 @@ async def test_errors_are_those_of_the_function_and_nothing_is_stored(coach: Coa
     @on_worker_thread
     @transactional
     async def create_and_fail(ctx: Context) -> None:
-        await creation.create_customer(ctx, {"name": "Ana"})
+        await batch.create_customer(ctx, {"name": "Ana"})
         await customers.get_visible(ctx, ObjectId())
 
     with pytest.raises(NotFound):
@@ -81,7 +81,7 @@ async def test_function_must_not_wait_for_the_event_loop(coach: CoachClient) -> 
     @on_worker_thread
     @transactional
     async def create_and_wait(ctx: Context) -> None:
-        await creation.create_customer(ctx, {"name": "Ana"})
+        await batch.create_customer(ctx, {"name": "Ana"})
         await asyncio.sleep(0)
 
     with pytest.raises(RuntimeError, match="may only await the database"):
@@ -97,10 +97,10 @@ async def test_cancelled_caller_aborts_the_transaction(coach: CoachClient) -> No
     @transactional
     async def create_two(ctx: Context) -> None:
         try:
-            await creation.create_customer(ctx, {"name": "Ana"})
+            await batch.create_customer(ctx, {"name": "Ana"})
             created.set()
             continued.wait(30)
-            await creation.create_customer(ctx, {"name": "Bo"})
+            await batch.create_customer(ctx, {"name": "Bo"})
         finally:
             ended.set()
 
@@ -112,4 +112,4 @@ async def test_cancelled_caller_aborts_the_transaction(coach: CoachClient) -> No
     continued.set()
     await until(ended.is_set, "the function has ended")
     assert await find_names(coach.ctx) == []
-    await creation.create_customer(coach.ctx, {"name": "Cy"})  # nothing is locked
+    await batch.create_customer(coach.ctx, {"name": "Cy"})  # nothing is locked

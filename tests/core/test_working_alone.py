@@ -16,13 +16,13 @@ from coaching_service.core.database.backup.stores import FolderStore
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import alone
-from coaching_service.core.jobs.alone import for_each_alone
+from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
-from coaching_service.lifecycle.erasure import tombstones
+from coaching_service.core.jobs.worker import for_each_alone
+from coaching_service.lifecycle import erasure
 from coaching_service.people.notifications import sending
 from coaching_service.people.team import service as team
-from coaching_service.progress.attention import digest
+from coaching_service.progress.attention import renewal
 from coaching_service.progress.check_ins import scheduling
 from coaching_service.progress.personal_records import renewal as training_load
 from tests.support.check_ins import check_in
@@ -75,7 +75,7 @@ async def test_only_the_failing_one_waits_longer_each_time_and_is_named(coach: C
 
     [(name, finding)] = findings_of(await run_check(services, "work-failing"))
     assert (name, f"figures {ids[4]}" in finding.identifiers) == ("work-failing", True)
-    await alone.read_metrics(services)
+    await worker.read_metrics(services)
     assert services.metrics.work_failing.labels("figures")._value.get() >= 1
     bad.clear()
     assert await run() == {}
@@ -121,11 +121,11 @@ async def test_digest_of_the_colleague_of_a_coach_whose_settings_are_damaged(coa
     colleague = (await team.create_employee(coach.ctx, "Eva", f"{ObjectId()}@example.com", [], "all", "no hash"))["_id"]
     damage = {"$set": {"notifications.digestHour": 99}}
     await coach.ctx.db["coaches"].update_one({"_id": colleague}, damage)
-    await digest.plan(coach.ctx)
+    await renewal.plan(coach.ctx)
     planned = await coach.ctx.db["notifications"].distinct("recipient._id", {"companyId": coach.ctx.company_id})
     assert planned == [coach.ctx.caller.id]
     [failure] = await failing(coach, "digests", colleague)
-    await digest.plan(coach.ctx)
+    await renewal.plan(coach.ctx)
     assert await failing(coach, "digests", colleague) == [failure], "not tried again before its time"
 
 
@@ -196,11 +196,11 @@ async def test_notification_and_tombstone_after_a_damaged_one(coach: CoachClient
     own = {"erasedCompanyId": coach.ctx.company_id}
     first = (await erasures.find(own).sort("_id", 1).to_list(None))[0]["_id"]
     await erasures.update_one({"_id": first}, {"$set": {"erasedAt": "damaged"}})
-    await tombstones.write_new(services, store)
+    await erasure.write_new(services, store)
     stored = {each["_id"]: each["storedAt"] async for each in erasures.find(own)}
     assert [identifier for identifier, at in stored.items() if at is None] == [first]
     assert len(await failing(coach, "tombstones", first)) == 1
     with time_machine.travel(now() + timedelta(minutes=2), tick=True):
         await erasures.update_one({"_id": first}, {"$set": {"erasedAt": LONG_AGO}})
-        await tombstones.write_new(services, store)
+        await erasure.write_new(services, store)
     assert await failing(coach, "tombstones", first) == []

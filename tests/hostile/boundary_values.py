@@ -12,7 +12,7 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, fields
 
-from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
+from coaching_service.core.field_schemas import ChangeByStoredType, Variant
 from coaching_service.core.validation import (
     Boolean,
     Choice,
@@ -25,8 +25,8 @@ from coaching_service.core.validation import (
     Text,
     TimeOfDay,
     Timezone,
+    field_errors,
 )
-from coaching_service.core.validation_messages import field_errors
 from tests.hostile.cases import SAMPLES, Leaf, complete, leaves_of
 
 TODAY = datetime.now(UTC).date()

@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.database import context
 from coaching_service.core.database.request_slot import schedule_key
 from coaching_service.core.ids import ObjectId

@@ -37,8 +37,8 @@ from coaching_service.core.validation import (
     Timezone,
 )
 from coaching_service.features import STEPS
+from coaching_service.integrations import load_unit
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
 from coaching_service.people.changes import undo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.schemas_by_type import ChangeByStoredType
+from coaching_service.core.field_schemas import ChangeByStoredType
 from tests.contract.test_declared import request_options
 from tests.hostile.cases import (
     OPERATORS,

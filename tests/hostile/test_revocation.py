@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import Route

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import pytest
 
-from coaching_service.core.auth.permissions import READ_PERMISSIONS
+from coaching_service.core.auth.access import READ_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.background_jobs.models import JobKind

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.portable import NotExported
@@ -21,11 +21,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.background_jobs.service import Superseded
-from coaching_service.integrations.company_export.format import portable_collections
+from coaching_service.integrations.company_export.rows import portable_collections
 from coaching_service.integrations.company_import import _dry_run, service
-from coaching_service.integrations.history_import.progress import Outcome, Progress
+from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.people.account.models import AccountDetails
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
 from tests.support.client import CoachClient
@@ -367,7 +367,7 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
     ]
 
     async def write(tx: Context) -> None:
-        await creation.create_customer(tx, {"name": "Ana"})
+        await batch.create_customer(tx, {"name": "Ana"})
 
     await first.advance((0, 1), 1, Outcome({"customers": 1}), write)
     with pytest.raises(Superseded):

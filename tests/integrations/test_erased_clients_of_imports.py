@@ -22,7 +22,7 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
-from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle import erasure
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.settings import Settings
 from tests.core.test_uploads import stored

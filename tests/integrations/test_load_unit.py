@@ -16,7 +16,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
-from coaching_service.integrations.load_unit import service as load_unit
+from coaching_service.integrations import load_unit
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import LoadConversion
 from coaching_service.training.programs.service import ProgramPlan
@@ -27,8 +27,7 @@ from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.schemas import NEW_ITEM
+from coaching_service.training.workouts.items.models import NEW_ITEM, ItemInput
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
 from tests.support.results import train

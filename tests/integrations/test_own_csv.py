@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.csv_rows import write_rows
+from coaching_service.core.text import write_rows
 from coaching_service.people.team import service as team
 from tests.conftest import NewCompany
 from tests.support.client import CoachClient

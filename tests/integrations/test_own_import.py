@@ -13,9 +13,9 @@ from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Step
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import import following, undoing
+from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import.models import ImportedPeriod
-from coaching_service.training.workouts.blocks import imported
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import KnownSession
 from tests.support import transfer
 from tests.support.client import CoachClient, Reply
@@ -95,7 +95,7 @@ async def test_the_client_is_the_author_of_an_import_that_was_cancelled(coach: C
     job = await ended(coach, client, (await send(client)).ok(202))
     arguments = {"importId": ObjectId(job["_id"]), "period": period}
     await queue.enqueue(coach.ctx, background_jobs.FOLLOW, arguments)
-    steps: dict[str, Step] = {background_jobs.FOLLOW: following.run_step}
+    steps: dict[str, Step] = {background_jobs.FOLLOW: importing.run_step}
     await worker.run_due(coach.ctx.services, steps)
 
     async def is_followed() -> bool:
@@ -181,7 +181,7 @@ async def test_what_a_coach_and_the_client_import_at_the_same_time_is_stored_onc
     mara = await coach.create_customer("Mara")
     client = await coach.as_client(mara)
     own: list[dict[str, Any]] = []
-    find_done_on = imported.find_done_on
+    find_done_on = batches.find_done_on
 
     async def import_meanwhile(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
         found = await find_done_on(ctx, customer_id, dates)
@@ -190,7 +190,7 @@ async def test_what_a_coach_and_the_client_import_at_the_same_time_is_stored_onc
             own[0] = await ended(coach, client, own[0])
         return found
 
-    monkeypatch.setattr(imported, "find_done_on", import_meanwhile)
+    monkeypatch.setattr(batches, "find_done_on", import_meanwhile)
     job = await transfer.import_file(coach, TABLE, name="table.csv", customerId=mara["_id"])
 
     assert (own[0]["result"]["created"]["sessions"], job["result"]["created"]["sessions"]) == (1, 0)

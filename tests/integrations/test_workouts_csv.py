@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.core.csv_rows import neutralise, restore
+from coaching_service.core.text import neutralise, restore
 from tests.support.client import CoachClient
 from tests.support.training import block_with, circuit_of, exercise_of, log
 from tests.support.transfer import exported_rows

@@ -7,8 +7,7 @@ import pytest
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import shared
-from coaching_service.library.exercises._search import SearchResult, search
-from coaching_service.library.exercises._search_index import index_of
+from coaching_service.library.exercises._search_index import SearchResult, index_of, search
 from coaching_service.library.exercises.models import SearchEntry
 from tests.support.client import CoachClient
 from tests.support.training import Json, exercise_of

@@ -24,8 +24,8 @@ from coaching_service.core.database.backup.manifest import BackupError, Manifest
 from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
 from coaching_service.core.database.backup.stores import remove_drafts
 from coaching_service.core.database.context import Services
-from coaching_service.lifecycle.administration import backups
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle import administration
+from coaching_service.lifecycle.administration import Operator
 from coaching_service.settings import Settings
 from tests.support.databases import new_database
 from tests.support.service_process import until
@@ -164,16 +164,16 @@ async def test_failed_restore_changes_nothing_and_can_be_repeated(target: Servic
 
 
 async def test_age_of_the_last_backup_is_that_of_the_moment_it_shows(source: Services, folder: Path) -> None:
-    assert await backups.read_age(source, backups.CREATED) == math.inf, "none is recorded"
+    assert await administration.read_age(source, administration.CREATED) == math.inf, "none is recorded"
     manifest = read_manifest(folder)
-    await backups.record_backup(source, "root", {**manifest, "createdAt": "2026-11-20T03:15:00+00:00"})
+    await administration.record_backup(source, "root", {**manifest, "createdAt": "2026-11-20T03:15:00+00:00"})
     last = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
-    await backups.record_backup(source, "root", {**manifest, "createdAt": last})
+    await administration.record_backup(source, "root", {**manifest, "createdAt": last})
     await Operator(source, "root").record("companies.listed")
-    assert 3 * 3600 <= await backups.read_age(source, backups.CREATED) < 3 * 3600 + 60
-    assert await backups.read_age(source, backups.VERIFIED) == math.inf, "none is verified"
-    await backups.record_verification(source, "root", 3, 1_000)
-    assert 0 <= await backups.read_age(source, backups.VERIFIED) < 60
+    assert 3 * 3600 <= await administration.read_age(source, administration.CREATED) < 3 * 3600 + 60
+    assert await administration.read_age(source, administration.VERIFIED) == math.inf, "none is verified"
+    await administration.record_verification(source, "root", 3, 1_000)
+    assert 0 <= await administration.read_age(source, administration.VERIFIED) < 60
     stored = await source.db["operatorActions"].find({"action": "backup.created"}).to_list(None)
     assert [(each["operator"], each["documents"] >= 2_600, each["bytes"] > 0) for each in stored] == [
         ("root", True, True)

@@ -309,7 +309,7 @@ async def test_a_repetition_that_continues_has_the_same_results(coach: CoachClie
 async def test_a_result_lists_a_limited_number_of_workouts(
     coach: CoachClient, clients: Clients, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coaching_service.lifecycle.customer_bulk.schedules._MAX_LISTED", 2)
+    monkeypatch.setattr("coaching_service.lifecycle.customer_bulk.service._MAX_LISTED", 2)
     await complete(coach, await block_with(coach, clients.ana, exercise_of(clients.squat), date="2026-03-06"))
     result = (await bulk(coach, "clear", {"ids": clients.ids, **WEEK, "dryRun": True})).ok()
     assert [(len(each["skipped"]), each.get("moreSkipped")) for each in result["results"]] == [(1, 1), (0, None)]

@@ -10,7 +10,7 @@ import pytest
 from coaching_service.core.database.documents import declared_collections, now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
-from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle import erasure
 from tests.support.client import CoachClient
 from tests.support.declared_world import make_world
 

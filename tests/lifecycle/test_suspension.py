@@ -14,11 +14,11 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.errors import CompanySuspended, Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
-from coaching_service.lifecycle.administration import service
-from coaching_service.lifecycle.administration.service import Operator
-from coaching_service.people.account import suspension
+from coaching_service.lifecycle import administration
+from coaching_service.lifecycle.administration import Operator
+from coaching_service.people.account import service as suspension
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.sessions import web_sessions
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form
@@ -90,21 +90,21 @@ async def test_every_credential_and_link_is_refused_until_the_company_resumes(
     before = {name: (await call())[0] for name, call in accesses.items()}
     assert set(before.values()) <= {200, 201}, before
 
-    await service.suspend_company(operator, company_id, "not paid")
+    await administration.suspend_company(operator, company_id, "not paid")
     for name, call in accesses.items():
         status, body = await call()
         assert (status, body and body.get("code")) == (403, "COMPANY_SUSPENDED"), f"{name}: {status} {body}"
         assert "not paid" not in str(body), "the reason is the operator's"
     (await other_company.get("/coach/account")).ok()
     with pytest.raises(Conflict):
-        await service.suspend_company(operator, company_id, "again")
+        await administration.suspend_company(operator, company_id, "again")
 
-    await service.resume_company(operator, company_id)
+    await administration.resume_company(operator, company_id)
     assert {name: (await call())[0] for name, call in accesses.items()} == before
     with pytest.raises(Conflict):
-        await service.resume_company(operator, company_id)
+        await administration.resume_company(operator, company_id)
     with pytest.raises(NotFound):
-        await service.suspend_company(operator, ObjectId(), "unknown")
+        await administration.suspend_company(operator, ObjectId(), "unknown")
 
 
 async def test_tokens_are_renewed_again_after_a_suspension(
@@ -115,12 +115,12 @@ async def test_tokens_are_renewed_again_after_a_suspension(
     credentials = {"email": str(coach.ctx.caller.email), "password": PASSWORD}
     refresh = {"refreshToken": (await anonymous.post("/auth/login", credentials)).ok()["refreshToken"]}
     assistant = (await authorize_assistant(coach.ctx)).tokens
-    await service.suspend_company(operator, coach.ctx.company_id, "x")
+    await administration.suspend_company(operator, coach.ctx.company_id, "x")
     with pytest.raises(CompanySuspended):
         await assistants.refresh_tokens(coach.ctx.services, str(assistant.refresh), "a-client")
     refused = (await anonymous.post("/auth/refresh", refresh)).refused(403)
     assert refused["code"] == "COMPANY_SUSPENDED"
-    await service.resume_company(operator, coach.ctx.company_id)
+    await administration.resume_company(operator, coach.ctx.company_id)
     (await anonymous.post("/auth/refresh", refresh)).ok()
     await assistants.refresh_tokens(coach.ctx.services, str(assistant.refresh), "a-client")
 
@@ -128,20 +128,20 @@ async def test_tokens_are_renewed_again_after_a_suspension(
 async def test_pages_say_so_and_the_session_continues(coach: CoachClient, visitor: Visitor, operator: Operator) -> None:
     ana = await coach.create_customer("Ana")
     home = (await visitor.sign_in(str(coach.ctx.caller.email), PASSWORD)).ok()
-    await service.suspend_company(operator, coach.ctx.company_id, "not paid")
+    await administration.suspend_company(operator, coach.ctx.company_id, "not paid")
 
     page = (await visitor.get("/app")).ok(403).says("Suspended", "ask the operator")
     assert "not paid" not in page.html
     (await visitor.get("/app/sign-in")).ok().says("Sign in")
     assert "coach_session" in visitor.cookies()
     client = await web_sessions.start_for_customer(coach.ctx, ObjectId(ana["_id"]), "a phone")
-    await service.resume_company(operator, coach.ctx.company_id)
+    await administration.resume_company(operator, coach.ctx.company_id)
     assert (await visitor.get("/app")).ok().path == home.path
 
-    await service.suspend_company(operator, coach.ctx.company_id, "not paid")
+    await administration.suspend_company(operator, coach.ctx.company_id, "not paid")
     visitor.keep(coach_session=client.token)
     (await visitor.get("/train")).ok(403).says("Suspended")
-    await service.resume_company(operator, coach.ctx.company_id)
+    await administration.resume_company(operator, coach.ctx.company_id)
     (await visitor.get("/train")).ok()
 
 
@@ -158,7 +158,7 @@ async def test_jobs_pause_and_continue_at_once(coach: CoachClient, services: Ser
     kinds: queue.Steps = {f"{name} {ObjectId()}": each for name, each in (("mail", step), ("erase", erase))}
     mail_kind, erasure_kind = kinds
     steps = suspension.pausing(kinds, unpaused=(erasure_kind,))
-    await service.suspend_company(operator, coach.ctx.company_id, "x")
+    await administration.suspend_company(operator, coach.ctx.company_id, "x")
     mail_id = await queue.enqueue(coach.ctx, mail_kind, {})
     erasure_id = await queue.enqueue(coach.ctx, erasure_kind, {})
     await coach.ctx.db["jobs"].update_one({"_id": mail_id}, {"$set": {"attempts": 1}})
@@ -171,7 +171,7 @@ async def test_jobs_pause_and_continue_at_once(coach: CoachClient, services: Ser
     await worker.run_due(services, steps)
     assert ran == [erasure_id], "it is not due for minutes"
 
-    await service.resume_company(operator, coach.ctx.company_id)
+    await administration.resume_company(operator, coach.ctx.company_id)
     await worker.run_due(services, steps)
     assert ran == [erasure_id, mail_id]
 
@@ -183,7 +183,7 @@ async def test_figures_and_check_ins_wait_and_follow_at_once(
     ana, company_id = await coach.create_customer("Ana"), coach.ctx.company_id
     await check_in(coach, ana)
     await as_if_added_a_week_ago(coach, ana)
-    await service.suspend_company(operator, company_id, "x")
+    await administration.suspend_company(operator, company_id, "x")
     own = {"companyId": company_id}
     outdated = {"customerRoleData.complianceRate7d": 55, "figuresUntil": LONG_AGO}
     await services.db["customers"].update_many(own, {"$set": outdated})
@@ -196,7 +196,7 @@ async def test_figures_and_check_ins_wait_and_follow_at_once(
         return stored["customerRoleData"]["complianceRate7d"], stored["figuresUntil"] > LONG_AGO, blocks
 
     assert await renewed() == (55, True, 21)
-    await service.resume_company(operator, company_id)
+    await administration.resume_company(operator, company_id)
 
     async def is_renewed() -> bool:  # a client that the worker of the application marks meanwhile stays due
         return await renewed() == (None, True, 28)
@@ -209,9 +209,9 @@ async def test_the_sandbox_of_a_suspended_company_is_suspended_too(
 ) -> None:
     sandbox = coach.with_key((await interactive.post("/coach/sandbox")).ok(201)["apiKey"])
     (await sandbox.get("/coach/account")).ok()
-    await service.suspend_company(operator, coach.ctx.company_id, "x")
+    await administration.suspend_company(operator, coach.ctx.company_id, "x")
     (await sandbox.get("/coach/account")).refused(403)
-    await service.resume_company(operator, coach.ctx.company_id)
+    await administration.resume_company(operator, coach.ctx.company_id)
     (await sandbox.get("/coach/account")).ok()
 
 
@@ -219,15 +219,15 @@ async def test_a_request_that_waits_for_events_is_refused_when_it_ends(coach: Co
     signals, company_id = coach.ctx.services.number_signals, coach.ctx.company_id
     waiting = asyncio.create_task(coach.get("/coach/events", limit=10, wait=20))
     await until(lambda: signals.count(company_id), "it waits", 10)
-    await service.suspend_company(operator, company_id, "x")
-    await creation.create_customer(coach.ctx, {"name": "Ana"})
+    await administration.suspend_company(operator, company_id, "x")
+    await batch.create_customer(coach.ctx, {"name": "Ana"})
     (await waiting).refused(403)
 
 
 async def test_actions_are_recorded_and_outlive_the_company(coach: CoachClient, operator: Operator) -> None:
     company_id = coach.ctx.company_id
-    await service.suspend_company(operator, company_id, "not paid")
-    await service.erase_company(operator, company_id)
+    await administration.suspend_company(operator, company_id, "not paid")
+    await administration.erase_company(operator, company_id)
     (await coach.get("/coach/account")).refused(401)
 
     async def are_coaches_erased() -> bool:

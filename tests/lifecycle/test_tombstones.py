@@ -13,10 +13,9 @@ from coaching_service.core.database.backup.stores import FolderStore, Store
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.lifecycle.administration.service import Operator
-from coaching_service.lifecycle.erasure import tombstones
-from coaching_service.lifecycle.erasure.repetition import Repetition, repeat_erasures
-from coaching_service.lifecycle.erasure.tombstones import Tombstone
+from coaching_service.lifecycle import erasure
+from coaching_service.lifecycle.administration import Operator
+from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures
 from coaching_service.people.account import service as account
 from tests.support.client import CoachClient
 
@@ -29,7 +28,7 @@ def ignore(_: int) -> None:
 
 def erased_of(coach: CoachClient, store: Store) -> list[set[str]]:
     """The clients of each tombstone of the company in a store, oldest first."""
-    of_company = [each for each in tombstones.read_stored(store) if each["erasedCompanyId"] == coach.ctx.company_id]
+    of_company = [each for each in erasure.read_stored(store) if each["erasedCompanyId"] == coach.ctx.company_id]
     return [
         {str(customer) for customer in each["erasedCustomerIds"]}
         for each in sorted(of_company, key=lambda each: each["_id"])
@@ -42,20 +41,20 @@ async def test_erasures_are_written_to_the_store(coach: CoachClient, tmp_path: P
     services = replace(coach.ctx.services, backup_store=store)
     clients = [(await coach.create_customer())["_id"] for _ in range(3)]
     (await coach.delete(f"/coach/customers/{clients[0]}")).ok(204)
-    assert await tombstones.store_step(services, JOB) == RunAgain(tombstones._PAUSE)
+    assert await erasure.store_step(services, JOB) == RunAgain(erasure._PAUSE)
     assert erased_of(coach, store) == [{clients[0]}]
 
     (await coach.post("/coach/customers/bulk/delete", {"ids": clients[1:]})).ok()
     await account.delete(coach.ctx)
-    await tombstones.store_step(services, JOB)
+    await erasure.store_step(services, JOB)
     assert erased_of(coach, store) == [{clients[0]}, set(clients[1:]), set()]
-    assert await tombstones.write_new(services, store) == 0
+    assert await erasure.write_new(services, store) == 0
     other = FolderStore(tmp_path / "other")
-    await tombstones.write_missing(services, other)
+    await erasure.write_missing(services, other)
     assert erased_of(coach, other) == erased_of(coach, store)
     assert (
         "companyId"
-        in (tmp_path / "store" / "erasures").joinpath(f"{tombstones.read_stored(store)[0]['_id']}.json").read_text()
+        in (tmp_path / "store" / "erasures").joinpath(f"{erasure.read_stored(store)[0]['_id']}.json").read_text()
     )
 
 
@@ -74,8 +73,8 @@ async def test_erasure_does_not_wait_for_a_store_that_fails(
     with monkeypatch.context() as patch:
         patch.setattr(FolderStore, "write", refuse)
         with pytest.raises(Unavailable, match="the bucket is gone"):
-            await tombstones.store_step(services, JOB)
-    await tombstones.store_step(services, JOB)
+            await erasure.store_step(services, JOB)
+    await erasure.store_step(services, JOB)
     assert erased_of(coach, store) == [{client}]
 
 

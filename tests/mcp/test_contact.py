@@ -11,18 +11,15 @@ import pytest
 import time_machine
 
 from coaching_service import features
+from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.auth.access import coach as coaches
-from coaching_service.core.auth.permissions import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.dates import at_local_time
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.mail import NewMail, enqueue_mail
-from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.ids import ObjectId, at_local_time
+from coaching_service.core.jobs.mail import MailBody, NewMail, enqueue_mail
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.core.mcp.arguments import CustomerArgument
-from coaching_service.core.mcp.confirmation import OutreachDenied
-from coaching_service.core.mcp.results import Written
+from coaching_service.core.mcp.results import OutreachDenied, Written
 from coaching_service.core.mcp.tools import Tools, tools_of
 from coaching_service.integrations.proposals.tool_calls import Call, Unconfirmed, carry_out
 from coaching_service.progress.conversation import waiting

@@ -12,9 +12,8 @@ import pytest
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundResponse
-from coaching_service.core.outbound.errors import OutboundError
-from coaching_service.oauth import client_documents, metadata
+from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundError, OutboundResponse
+from coaching_service.oauth import client_documents, endpoints
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve
 from tests.support.visitor import Visitor
@@ -162,4 +161,4 @@ async def test_documents_can_be_turned_off(services: Services) -> None:
     assert client_documents.is_document_url(services, URL)
     off = replace(services, client_documents=False)
     assert not client_documents.is_document_url(off, URL)
-    assert metadata.authorization_server("https://a.example", documents=False)[_SUPPORTED] is False
+    assert endpoints.authorization_server("https://a.example", documents=False)[_SUPPORTED] is False

@@ -12,25 +12,23 @@ from typing import Any, cast
 import pytest
 from marshmallow import fields
 
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.field_schemas import Variant, input_of
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.schemas_by_type import Variant
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import service as schedule_service
 from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
-from coaching_service.training.workout_text.mentions import read_texts
+from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.tool_schemas import WorkoutDay
 from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item
-from coaching_service.training.workouts.items.creation import resolve_items
-from coaching_service.training.workouts.items.schemas import NEW_ITEM
+from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item, resolve_items
+from coaching_service.training.workouts.items.models import NEW_ITEM
 from tests.conftest import NewCompany
 from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change

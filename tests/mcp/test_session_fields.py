@@ -10,10 +10,10 @@ import pytest
 
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
 from coaching_service.progress.logs.tools import WorkoutLog
-from coaching_service.training.workouts.blocks import log_models, models
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done
+from coaching_service.training.workouts.blocks import models
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, no_session
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
-from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, no_session
+from coaching_service.training.workouts.blocks.service import has_nothing_done
 from coaching_service.training.workouts.reports.models import DoneWorkout
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
@@ -38,8 +38,8 @@ def test_every_list_of_session_fields_is_complete() -> None:
         models.DayBlock,
         models.BlockFields,
         models.Block,
-        log_models.BlockLog,
-        log_models.LoggedBlock,
+        models.BlockLog,
+        models.LoggedBlock,
     )
     for kind in (*kinds, DoneWorkout):
         assert typing.get_type_hints(kind).keys() >= FIELDS, kind.__name__

@@ -8,7 +8,7 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
+from coaching_service.core.auth.access import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp.tools import Tool, tools_of
 from coaching_service.people.assistants import service as assistants

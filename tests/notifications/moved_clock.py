@@ -29,7 +29,7 @@ from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
@@ -86,7 +86,7 @@ async def prepare(services: Services, plans: list[Plan]) -> tuple[Context, dict[
     clients: dict[ObjectId, Plan] = {}
     for number, plan in enumerate(plans):
         details: Any = {"name": f"Client {number}", "email": f"{number}@moved.example.com", "timezone": plan.zone}
-        client = (await creation.create_customer(ctx, details))["_id"]
+        client = (await batch.create_customer(ctx, details))["_id"]
         await _store(ctx, client, plan)
         clients[client] = plan
     return ctx, clients

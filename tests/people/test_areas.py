@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS, FORMS, METRICS, NUTRITION
-from coaching_service.core.auth.visibility import Visibility, areas_of
+from coaching_service.core.auth.access import ALL_PERMISSIONS, FORMS, METRICS, NUTRITION, Visibility, areas_of
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.changes.visibility import area_of
+from coaching_service.people.changes.models import area_of
 from tests.support.client import CoachClient
 from tests.support.training import (
     Json,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.people.identities.common_passwords import is_common
+from coaching_service.people.identities.passwords import is_common
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient
 

@@ -11,7 +11,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.first_access import load_principal
+from coaching_service.people.customers.service import load_principal
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token

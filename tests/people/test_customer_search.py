@@ -20,7 +20,7 @@ from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import creation, listing
+from coaching_service.people.customers import batch, listing
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
@@ -85,8 +85,8 @@ async def big(services: Services) -> AsyncIterator[Company]:
     owner = await team.create_company(Context(neighbours), "Large", "Olga Owner", "owner@large.test", "no hash")
     ctx = Context(neighbours).acting_as(owner)
     await seed_clients(neighbours, ctx, SCALE - LATE - RARE)
-    await creation.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
-    await creation.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
+    await batch.add_many(ctx, [_client(f"Zzz{number}", [LATE_GROUP], LATE_TRAINER) for number in range(LATE)])
+    await batch.add_many(ctx, [_client(f"Qwxyzabcd{number}", ["Morning"], None) for number in range(RARE)])
     # Last, because then it is many times as fast.
     await ensure_indexes(db, {name: declared_collections()[name].indexes for name in ("customers", "customerTotals")})
     yield Company(ctx)
@@ -95,7 +95,7 @@ async def big(services: Services) -> AsyncIterator[Company]:
 
 def _client(name: str, groups: list[str], trainer: ObjectId | None) -> NewCustomerDocument:
     details: CustomerDetails = {"name": name, "email": f"{name}@example.net", "groups": groups, "assignedTo": trainer}
-    return creation.build_document(details, f"token of {name}")
+    return batch.build_document(details, f"token of {name}")
 
 
 async def check(company: Company, term: str, page: int, archived: bool = False, **filters: Any) -> None:

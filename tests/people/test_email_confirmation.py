@@ -14,7 +14,7 @@ import time_machine
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.invitations import service as invitations
+from coaching_service.people import invitations
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD

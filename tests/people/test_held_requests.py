@@ -17,7 +17,7 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.signals import CompanySignals
 from coaching_service.core.slots import RequestSlots
 from coaching_service.people.changes import events
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.settings import Settings
 from tests.support.client import CoachClient
 from tests.support.counted_commands import counting_commands
@@ -97,7 +97,7 @@ async def test_requests_that_wait_for_the_same_share_a_read(
             polls = Polls(counted.number_signals, coach)
             await polls.begin(reader, 20)
             commands.clear()
-            ana = await creation.create_customer(coach.ctx, {"name": "Ana"})
+            ana = await batch.create_customer(coach.ctx, {"name": "Ana"})
             for reply in await asyncio.gather(*polls.running):
                 assert [event["customerId"] for event in reply.ok()["docs"]] == [str(ana["_id"])]
             assert commands["aggregate"] <= 3, commands

@@ -17,7 +17,7 @@ from coaching_service.core.jobs.worker import run_due
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.models import Selection
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import subscribers
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
@@ -218,7 +218,7 @@ async def test_client_assigned_during_removal_of_the_coach_is_unassigned(
         late = {"$set": {"customerRoleData.assignedTo": trainer}}
         await coach.ctx.db["customers"].update_one({"_id": ObjectId(client["_id"])}, late)
 
-    steps = {subscribers.UNASSIGN: features.STEPS[subscribers.UNASSIGN]}
+    steps = {derived_figures.UNASSIGN: features.STEPS[derived_figures.UNASSIGN]}
     await run_due(coach.ctx.services, steps, at=now() + timedelta(minutes=3))
 
     assert await coach.names(assignedTo="none") == ["Ana"]

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from coaching_service.people.webhooks import _pace
-from coaching_service.people.webhooks._pace import AttemptSlots, Lane, Pace, Slots
+from coaching_service.people.webhooks import dispatcher
+from coaching_service.people.webhooks.dispatcher import AttemptSlots, Lane, Pace, Slots
 from tests.support.service_process import until
 
 
 @pytest.fixture
 def slots(monkeypatch: pytest.MonkeyPatch) -> AttemptSlots:
     """Two slots for fast attempts and two for slow ones; an attempt is slow at once when it waits."""
-    monkeypatch.setattr(_pace, "_TOTAL", 2)
-    monkeypatch.setattr(_pace, "SLOW_SECONDS", 0.02)
+    monkeypatch.setattr(dispatcher, "_TOTAL", 2)
+    monkeypatch.setattr(dispatcher, "SLOW_SECONDS", 0.02)
     return AttemptSlots()
 
 

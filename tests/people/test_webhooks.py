@@ -12,7 +12,7 @@ from coaching_service.core.auth.secrets import Vault, new_master_key, parse_mast
 from coaching_service.core.database.context import Services
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import NewRestrictions
-from coaching_service.people.webhooks import _signatures
+from coaching_service.people.webhooks import service
 from coaching_service.people.webhooks import service as webhooks
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.training import employee_key
@@ -164,7 +164,7 @@ async def test_previous_secret_is_kept_for_a_day(coach: CoachClient) -> None:
     stored = await coach.ctx.db["webhooks"].find_one({"companyId": coach.ctx.company_id})
     assert stored is not None
     opened = [
-        _signatures.open_secret(coach.ctx.services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]
+        service.open_secret(coach.ctx.services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]
     ]
     assert opened == [again["secret"], rotated["secret"]]
     assert [each["expiresAt"] is None for each in stored["secrets"]] == [True, False]
@@ -193,16 +193,16 @@ async def test_secrets_are_encrypted_again_with_a_new_master_key(coach: CoachCli
     (await coach.post(f"/coach/webhooks/{created['_id']}/rotate-secret")).ok()
     stored = await services.db["webhooks"].find_one({"companyId": coach.ctx.company_id})
     assert stored is not None
-    before = [_signatures.open_secret(services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]]
+    before = [service.open_secret(services.vault, stored["_id"], each["sealed"]) for each in stored["secrets"]]
     old, new = parse_master_key(new_master_key()), parse_master_key(new_master_key())
     old_vault = Vault([old])
     sealed = [
-        {**each, "sealed": _signatures.seal_secret(old_vault, stored["_id"], secret)}
+        {**each, "sealed": service.seal_secret(old_vault, stored["_id"], secret)}
         for each, secret in zip(stored["secrets"], before, strict=True)
     ]
     own = await _rotate(services, Vault([new, old]), {**stored, "secrets": sealed})
     assert own is not None
-    assert [_signatures.open_secret(Vault([new]), own["_id"], each["sealed"]) for each in own["secrets"]] == before
+    assert [service.open_secret(Vault([new]), own["_id"], each["sealed"]) for each in own["secrets"]] == before
 
 
 async def _rotate(services: Services, vault: Vault, webhook: Json) -> Json | None:

@@ -11,8 +11,8 @@ import pytest
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.progress.compliance import service as compliance_service
-from coaching_service.progress.own_today.service import count_successive_weeks
-from coaching_service.training.workouts.reports import calendar_days
+from coaching_service.progress.own_today import count_successive_weeks
+from coaching_service.training.workouts.reports import blocks as calendar_days
 from tests.support.attention import FORM, days_ago, docs, entry_of, set_stored, start_of
 from tests.support.check_ins import LONG_AGO, as_if_added_a_week_ago, check_in, dates, day, run_job
 from tests.support.client import CoachClient

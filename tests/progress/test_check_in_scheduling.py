@@ -6,7 +6,7 @@ import asyncio
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle import erasure
 from coaching_service.progress.check_ins import service
 from tests.support.check_ins import (
     HABIT,

@@ -6,7 +6,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Any
 
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, CoachClient
 from tests.support.figures import renew_figures
@@ -30,10 +30,10 @@ async def names(coach: CoachClient, **query: Any) -> list[str]:
 
 async def create_clients(coach: CoachClient, rates: dict[str, float | None]) -> None:
     """Create clients with stored rates of 30 days that are not due to be renewed."""
-    clients = [creation.build_document({"name": name}, secrets.token_hex()) for name in rates]
+    clients = [batch.build_document({"name": name}, secrets.token_hex()) for name in rates]
     for client, rate in zip(clients, rates.values(), strict=True):
         client["customerRoleData"]["complianceRate30d"] = rate
-    await creation.add_many(coach.ctx, clients)
+    await batch.add_many(coach.ctx, clients)
     never = datetime(9999, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
     await coach.ctx.db["customers"].update_many({"companyId": coach.ctx.company_id}, {"$set": {"figuresUntil": never}})
 

@@ -10,7 +10,7 @@ import time_machine
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notifications.models import Message, Notification
-from coaching_service.progress.attention import digest
+from coaching_service.progress.attention import renewal
 from tests.support.attention import FORM, days_ago, renew
 from tests.support.client import CoachClient
 from tests.support.notifications import send_due
@@ -62,7 +62,7 @@ async def test_digest_leaves_out_weekends_whatever_day_it_is(coach: CoachClient)
     for hour, expected in november.items():
         for number, day in enumerate(expected):
             with time_machine.travel(datetime(2026, 11, 23 + number, hour, tzinfo=UTC), tick=False):
-                await digest.plan(coach.ctx)
+                await renewal.plan(coach.ctx)
                 [*_, newest] = await digests_of(coach, **{"recipient._id": coach.ctx.caller.id})
             assert newest["dueAt"] == datetime(2026, 11, day, 7)  # noqa: DTZ001 - stored times are UTC
             await coach.ctx.db["notifications"].delete_many({"companyId": coach.ctx.company_id})
@@ -78,21 +78,21 @@ async def test_digest_is_sent_once_and_only_if_somebody_needs_attention(coach: C
     [sent] = await digests_of(coach, outcome="sent")
     assert sent["key"] == first["key"]
 
-    message = await digest.write_digest(coach.ctx, sent)
+    message = await renewal.write_digest(coach.ctx, sent)
     assert message is not None
     assert (message.subject, message.path) == ("1 client needs your attention", "/app/attention")
     assert message.paragraphs == ["1 client needs your attention today.", "Ana Ruiz: 1 health note, nothing scheduled."]
     assert "Ana" not in f"{message.title} {message.text}" and message.details == "Ana Ruiz"
     (await coach.put("/coach/customers/archive", {"id": ana["_id"]})).ok()
     await renew(coach)
-    assert await digest.write_digest(coach.ctx, sent) is None
+    assert await renewal.write_digest(coach.ctx, sent) is None
     bo = await coach.create_customer("Bo")
     (await coach.post(client_path(bo, "availability"), {"kind": "away", "from": "2026-01-01"})).ok(201)
     await renew(coach)
-    assert await digest.write_digest(coach.ctx, sent) is None, "an absence needs no attention"
+    assert await renewal.write_digest(coach.ctx, sent) is None, "an absence needs no attention"
     await client_who_hurts(coach, "Cleo")
     await renew(coach)
-    message = await digest.write_digest(coach.ctx, sent)
+    message = await renewal.write_digest(coach.ctx, sent)
     assert message is not None
     assert message.paragraphs[0] == "2 clients need your attention today."
 
@@ -105,11 +105,11 @@ async def test_digest_has_the_clients_that_the_coach_sees(coach: CoachClient) ->
     await client_who_hurts(coach, "Ana")
     await renew(coach)
     due = await planned(coach, eli)
-    assert await digest.write_digest(coach.ctx, due) is None
+    assert await renewal.write_digest(coach.ctx, due) is None
     for number in range(12):
         await client_who_hurts(coach, f"Bo {number:02}", assignedTo=str(eli))
     await renew(coach)
-    message = await digest.write_digest(coach.ctx, due)
+    message = await renewal.write_digest(coach.ctx, due)
     assert isinstance(message, Message)
     first, *lines, rest = message.paragraphs
     assert first == "12 clients need your attention today."
@@ -135,14 +135,14 @@ async def test_digest_neither_names_nor_counts_reasons_of_an_area_that_the_coach
         await block_with(coach, client, task(), date=days_ago(coach, 0))
         await block_with(coach, client, FORM, date=days_ago(coach, 2))
     await renew(coach)
-    assert await digest.write_digest(coach.ctx, await planned(coach, readers[0])) is None, "nobody needs this coach"
-    seen = await digest.write_digest(coach.ctx, await planned(coach, readers[1]))
+    assert await renewal.write_digest(coach.ctx, await planned(coach, readers[0])) is None, "nobody needs this coach"
+    seen = await renewal.write_digest(coach.ctx, await planned(coach, readers[1]))
     assert seen is not None and seen.paragraphs[0] == "2 clients need your attention today."
     assert sorted(seen.paragraphs[1:]) == ["Ana: 1 overdue check-in.", "Bo: 1 overdue check-in."]
 
     await client_who_hurts(coach, "Cleo")
     await renew(coach)
-    message = await digest.write_digest(coach.ctx, await planned(coach, readers[0]))
+    message = await renewal.write_digest(coach.ctx, await planned(coach, readers[0]))
     assert message is not None
     assert message.paragraphs == ["1 client needs your attention today.", "Cleo: 1 health note, nothing scheduled."]
     assert (message.text, message.details) == ("1 client needs your attention", "Cleo")

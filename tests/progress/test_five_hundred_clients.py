@@ -11,7 +11,7 @@ import pytest
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.customers.models import NewCustomerDocument
 from tests.conftest import NewCompany
 from tests.support.client import CoachClient
@@ -43,7 +43,7 @@ async def coach(new_company: NewCompany) -> CoachClient:
     (await coach.delete(f"/coach/customers/{example['_id']}")).ok(204)
 
     documents = [_document(number) for number in range(CLIENTS)]
-    await in_transaction(coach.ctx, lambda tx: creation.add_many(tx, documents))
+    await in_transaction(coach.ctx, lambda tx: batch.add_many(tx, documents))
     new: list[Json] = []
     for number, document in enumerate(documents):
         scheduled: list[tuple[Json, int]] = [(done, 12 if number % 5 == 0 else 1)]
@@ -60,7 +60,7 @@ async def coach(new_company: NewCompany) -> CoachClient:
 
 
 def _document(number: int) -> NewCustomerDocument:
-    document = creation.build_document({"name": f"Client {number:03}"}, f"token {ObjectId()}", sample=True)
+    document = batch.build_document({"name": f"Client {number:03}"}, f"token {ObjectId()}", sample=True)
     document["_id"] = ObjectId()
     return document
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.lifecycle.export import own
+from coaching_service.lifecycle import export
 from tests.conftest import PASSWORD
 from tests.core.test_uploads import PDF, form, picture
 from tests.support.client import MONDAY, SUNDAY, TUESDAY, UNKNOWN, CoachClient
@@ -143,7 +143,7 @@ def _photo() -> Any:
 
 
 async def test_own_export_has_what_the_client_may_read_and_nothing_else(coach: CoachClient) -> None:
-    assert {name for name, each in declared_collections().items() if each.client_field} == {*own.COLLECTIONS} | (
+    assert {name for name, each in declared_collections().items() if each.client_field} == {*export.COLLECTIONS} | (
         WITHHELD - {"fs.files"}
     )
     ana = await coach.create_customer("Ana", groups=["Slow payers"], metadata={"crm": "secret"})
@@ -161,7 +161,7 @@ async def test_own_export_has_what_the_client_may_read_and_nothing_else(coach: C
     entries = read_zip((await client.get("/customer/export")).raw)
 
     assert {name for name in entries if name.startswith("records/")} == {
-        f"records/{name}.jsonl" for name in (*own.COLLECTIONS, "profile")
+        f"records/{name}.jsonl" for name in (*export.COLLECTIONS, "profile")
     }
     [block] = _records(entries, "workoutBlocks")
     assert block["name"] == "Legs"

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import time_machine
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.own_today.service import count_successive_weeks
+from coaching_service.progress.own_today import count_successive_weeks
 from tests.support.client import CoachClient
 from tests.support.training import block_with, client_path, exercise_of, form_of, hide, log, show, task
 

@@ -13,13 +13,12 @@ import time_machine
 from coaching_service import features
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.dates import at_local_time
-from coaching_service.core.ids import ObjectId
-from coaching_service.people.notification_settings import service as notification_settings
-from coaching_service.people.notifications import _times, sending
+from coaching_service.core.ids import ObjectId, at_local_time
+from coaching_service.people import notification_settings
+from coaching_service.people.notifications import sending
 from coaching_service.people.notifications.models import PushMessage
-from coaching_service.progress.reminders import planning
-from coaching_service.progress.reminders.planning import ClientDay
+from coaching_service.progress import reminders
+from coaching_service.progress.reminders import ClientDay
 from coaching_service.settings import Settings
 from tests.support.check_ins import check_in, form
 from tests.support.client import CoachClient
@@ -265,7 +264,7 @@ async def test_check_in_is_announced_up_to_two_hours_late(ana: Client, clock: st
     await renew_figures(ana.coach.ctx)
     await ana.coach.ctx.db["notifications"].delete_many({"customerId": ana.id})
     with time_machine.travel(at_local_time(ana.tomorrow, clock, ZONE).replace(tzinfo=UTC)):
-        await planning.plan(ana.coach.ctx, {ana.id: ClientDay(ana.tomorrow, ZONE)})
+        await reminders.plan(ana.coach.ctx, {ana.id: ClientDay(ana.tomorrow, ZONE)})
     assert await count_pending(ana.coach.ctx, ana.customer["_id"]) == number
     assert len(await ana.at(clock)) == number
 
@@ -337,5 +336,5 @@ def test_what_is_over_at_its_time_is_not_sent() -> None:
     """It is pointless from `validUntil` on, that instant included."""
     noon, settings = datetime(2029, 1, 1, 12, tzinfo=UTC), notification_settings.complete(None)
     after = noon + timedelta(microseconds=1)
-    assert _times.find_time("reminders", noon, noon, noon, settings, ZONE) is None
-    assert _times.find_time("reminders", noon, after, noon, settings, ZONE) == noon
+    assert sending.find_time("reminders", noon, noon, noon, settings, ZONE) is None
+    assert sending.find_time("reminders", noon, after, noon, settings, ZONE) == noon

@@ -21,7 +21,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
-from coaching_service.people.customers import creation, derived_figures
+from coaching_service.people.customers import batch, derived_figures
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention.renewal import FIND_DUE, RENEW_CHANGED, RENEW_DAILY
@@ -45,7 +45,7 @@ async def create_company(services: Services, clients: int) -> Context:
     email = f"{ObjectId()}@example.com"
     ctx = Context(services).acting_as(await team.create_company(Context(services), "Alpha", "Olga", email, "no hash"))
     for number in range(clients):
-        await creation.create_customer(ctx, {"name": f"Client {number}"})
+        await batch.create_customer(ctx, {"name": f"Client {number}"})
     change = {"$set": {"figuresUntil": LONG_AGO}, "$unset": {"figuresChangedAt": ""}}
     await services.db["customers"].update_many({"companyId": ctx.company_id}, change)
     return ctx
@@ -73,7 +73,7 @@ async def test_a_change_overtakes_the_backlog_of_the_day(alone: Services) -> Non
 
     async with worker.working(alone, steps_with(**{RENEW_DAILY: hang}), (FIND_DUE,), features.JOB_PLACES):
         await asyncio.wait_for(began.wait(), 60)
-        new = await creation.create_customer(companies[2], {"name": "Newcomer"})
+        new = await batch.create_customer(companies[2], {"name": "Newcomer"})
 
         async def is_renewed() -> bool:
             return (await count_due(alone))["changes"] == 0

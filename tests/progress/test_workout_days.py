@@ -6,7 +6,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from coaching_service.training.workouts.reports.calendar_days import status_of_day
+from coaching_service.training.workouts.reports.blocks import status_of_day
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
 from tests.support.results import read_compliance, read_workload

@@ -14,7 +14,7 @@ from coaching_service.app import create_app
 from coaching_service.core.database.context import Database, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from coaching_service.people.customers.store import GROUPS
 from coaching_service.settings import Settings
 from tests.reliability.torture.__main__ import PROGRAM_DAYS, create_company, create_world

@@ -19,7 +19,7 @@ from coaching_service.core.jobs.worker import ensure_standing_jobs
 from coaching_service.demo import ensure_demo
 from coaching_service.demo.company import EMAIL
 from coaching_service.library.exercises import shared
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.identities import service as identities
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
@@ -135,7 +135,7 @@ async def open_company(settings: Settings) -> AsyncIterator[Context]:
         owner = await team.create_company(Context(services), "One", "Olga", "olga@doctor.test", "no hash")
         ctx = Context(services).acting_as(owner)
         for number in range(6):
-            await creation.create_customer(ctx, {"name": f"Client {number}"})
+            await batch.create_customer(ctx, {"name": f"Client {number}"})
         async with sequencing(services):
             await until(lambda: is_numbered(services), "all changes are numbered")
         assert findings_of(await check(services)) == []

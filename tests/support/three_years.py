@@ -18,11 +18,9 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
-from coaching_service.training.workouts.blocks.models import BlockContent, StoredBlock
+from coaching_service.training.workouts.blocks.models import BlockContent, CompletedWorkChanged, StoredBlock
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.input_models import ItemInput, ItemLog
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 FIRST, LAST = date(2023, 3, 6), date(2026, 3, 8)

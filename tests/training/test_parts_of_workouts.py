@@ -9,9 +9,8 @@ import pytest
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
 from coaching_service.training.workouts.items import content
-from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.sets.records import record_distance
+from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+from coaching_service.training.workouts.sets import record_distance
 
 SQUAT, ROW = ObjectId(), ObjectId()
 

@@ -12,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan
-from coaching_service.training.workouts.items.input_models import ItemInput
+from coaching_service.training.workouts.items.models import ItemInput
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.schedules import before_last
 from tests.support.training import (

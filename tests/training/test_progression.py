@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.schedule._progression import SetChange, change_load
 from coaching_service.training.schedule.models import Progression
 from coaching_service.training.workouts.items.models import ExerciseItem, TaskItem
-from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.sets import PlannedSet
 
 BENCH, SQUAT = ObjectId(), ObjectId()
 

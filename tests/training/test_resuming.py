@@ -8,8 +8,8 @@ import pytest
 
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.resuming import service as resuming
-from coaching_service.training.resuming.models import ResumeMode
+from coaching_service.training import resuming
+from coaching_service.training.resuming import ResumeMode
 from coaching_service.training.schedule import service as schedule
 from tests.support.check_ins import check_in, day
 from tests.support.client import CoachClient

@@ -19,16 +19,16 @@ from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.events import (
+from coaching_service.training.workouts.blocks.models import (
+    Block,
     CompletedWorkChanged,
+    NewBlock,
     RecordedItemsRescheduled,
     ScheduleChanged,
 )
-from coaching_service.training.workouts.blocks.models import Block, NewBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
+from coaching_service.training.workouts.items.models import ITEM_CHANGE, ItemInput
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.schedules import LAST_DAY
 

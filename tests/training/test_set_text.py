@@ -16,8 +16,7 @@ from coaching_service.training.set_text.done import parse_done, write_done
 from coaching_service.training.set_text.planned import parse_planned, write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import parse_items, split_note
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.schemas import PlannedSets
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, PlannedSets
 
 PLANNED = [
     "4x8-10 @60kg rest 90s RPE8",

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.lifecycle.export.archive import Archive
+from coaching_service.lifecycle.export import Archive
 
 
 @pytest.mark.parametrize("kind", ["equal", "random", "mixed", "none"])

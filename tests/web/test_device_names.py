@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.web.device_names import describe_device
+from coaching_service.web.formatting import describe_device
 
 _CHROME = "(KHTML, like Gecko) Chrome/131.0.0.0"
 _MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)"

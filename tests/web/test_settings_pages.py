@@ -15,7 +15,7 @@ from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.jobs import worker
 from coaching_service.core.media import StorageQuota
-from coaching_service.integrations.load_unit import service as load_unit
+from coaching_service.integrations import load_unit
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.web.formatting import format_date

@@ -10,8 +10,8 @@ import pytest
 from coaching_service.app import SERVICES
 from coaching_service.core import rate_limits
 from coaching_service.core.ids import ObjectId
+from coaching_service.people import invitations
 from coaching_service.people.identities import service as identities
-from coaching_service.people.invitations import service as invitations
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings

@@ -10,9 +10,8 @@ from coaching_service import features
 from coaching_service.command_line.admin.running import Column, as_operator, format_time, print_list, report
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.lifecycle.administration import background as service
-from coaching_service.lifecycle.administration.models import JobState, JobSummary, MailSummary
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle import administration as service
+from coaching_service.lifecycle.administration import JobState, JobSummary, MailSummary, Operator
 
 _job_argument = click.argument("job", metavar="JOB")
 _JOBS: tuple[Column[JobSummary], ...] = (

@@ -24,9 +24,8 @@ from coaching_service.command_line.options import data_option
 from coaching_service.command_line.running import validate_with
 from coaching_service.command_line.transfer import write_export
 from coaching_service.core.validation import Text
-from coaching_service.lifecycle.administration import service
-from coaching_service.lifecycle.administration.models import CoachSummary, CompanyFigures
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle import administration
+from coaching_service.lifecycle.administration import CoachSummary, CompanyFigures, Operator
 
 _COLUMNS: tuple[Column[CompanyFigures], ...] = (
     Column("ID", 24, lambda row: row["id"]),
@@ -60,7 +59,7 @@ async def list_companies(operator: Operator, state: str | None, *, as_json: bool
 
     They are printed as they are read. Sandboxes are left out.
     """
-    rows = (row async for row in service.iterate_companies(operator) if state in (None, row["state"]))
+    rows = (row async for row in administration.iterate_companies(operator) if state in (None, row["state"]))
     await print_list(rows, _COLUMNS, as_json=as_json, empty="There is no such company")
 
 
@@ -69,7 +68,7 @@ async def list_companies(operator: Operator, state: str | None, *, as_json: bool
 @as_operator
 async def show(operator: Operator, company: str, *, as_json: bool) -> None:
     """Show one company with its coaches."""
-    row = await service.get_company(operator, await service.find_company_id(operator, company))
+    row = await administration.get_company(operator, await administration.find_company_id(operator, company))
     if as_json:
         print_json(row)
         return
@@ -105,8 +104,8 @@ async def suspend(operator: Operator, company: str, reason: str, *, as_json: boo
     the code COMPANY_SUSPENDED from their next request; its webhooks and jobs pause. REASON is for you: it is stored
     with the company and in the log of the operator, and never sent.
     """
-    company_id = await service.find_company_id(operator, company)
-    await service.suspend_company(operator, company_id, reason)
+    company_id = await administration.find_company_id(operator, company)
+    await administration.suspend_company(operator, company_id, reason)
     report(f"{company_id} is suspended", {"id": company_id, "state": "suspended"}, as_json=as_json)
 
 
@@ -115,8 +114,8 @@ async def suspend(operator: Operator, company: str, reason: str, *, as_json: boo
 @as_operator
 async def resume(operator: Operator, company: str, *, as_json: bool) -> None:
     """End the suspension of a company: the same keys, sessions and links work again, webhooks and jobs continue."""
-    company_id = await service.find_company_id(operator, company)
-    await service.resume_company(operator, company_id)
+    company_id = await administration.find_company_id(operator, company)
+    await administration.resume_company(operator, company_id)
     report(f"{company_id} is active", {"id": company_id, "state": "active"}, as_json=as_json)
 
 
@@ -129,7 +128,7 @@ async def export(operator: Operator, company: str, file: Path, *, as_json: bool)
 
     A suspended company can be exported too.
     """
-    company_id = await service.find_company_id(operator, company)
+    company_id = await administration.find_company_id(operator, company)
     size = await write_export(replace(await operator.acting_in(company_id), operation="exportCompany"), file)
     await operator.record("company.exported", company_id)
     report(f"{file}: {size} bytes", {"id": company_id, "file": str(file), "bytes": size}, as_json=as_json)
@@ -148,10 +147,10 @@ def erase(company: str, yes: bool, as_json: bool, data: Path | None) -> None:
     """
 
     async def read_company(operator: Operator) -> CompanyFigures:
-        return await service.get_company(operator, await service.find_company_id(operator, company))
+        return await administration.get_company(operator, await administration.find_company_id(operator, company))
 
     async def work(operator: Operator) -> None:
-        await service.erase_company(operator, company_id)
+        await administration.erase_company(operator, company_id)
         message = f"{company_id} is deleted; a running service erases its data"
         report(message, {"id": company_id, "state": "erased"}, as_json=as_json)
 

@@ -11,9 +11,8 @@ from coaching_service.command_line.admin.people import people
 from coaching_service.command_line.admin.running import Column, as_operator, format_bytes, format_time, print_list
 from coaching_service.core import audit
 from coaching_service.core.audit import OperatorAction
-from coaching_service.lifecycle.administration import service
-from coaching_service.lifecycle.administration.models import CompanyUsage
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle import administration
+from coaching_service.lifecycle.administration import CompanyUsage, Operator
 
 
 @click.group()
@@ -60,7 +59,7 @@ async def storage(operator: Operator, *, as_json: bool) -> None:
     coaching-service admin storage
     coaching-service admin storage --json | jq -s 'sort_by(-.bytes)[:10]'
     """
-    await print_list(service.iterate_usage(operator), _USAGE, as_json=as_json, empty="There are no companies")
+    await print_list(administration.iterate_usage(operator), _USAGE, as_json=as_json, empty="There are no companies")
 
 
 _ACTIONS: tuple[Column[OperatorAction], ...] = (

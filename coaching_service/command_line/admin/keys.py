@@ -6,7 +6,7 @@ import click
 
 from coaching_service.command_line.admin.running import as_operator, report
 from coaching_service.command_line.maintenance import rotate as rotate_secrets
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle.administration import Operator
 from coaching_service.people.push import keys as push_keys
 
 

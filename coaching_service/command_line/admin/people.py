@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from coaching_service.command_line.admin.running import as_operator, print_fields, print_json, report
-from coaching_service.lifecycle.administration import people as service
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle import administration as service
+from coaching_service.lifecycle.administration import Operator
 
 email_argument = click.argument("email", metavar="EMAIL")
 

@@ -18,7 +18,7 @@ from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.responses import to_json
-from coaching_service.lifecycle.administration.service import Operator
+from coaching_service.lifecycle.administration import Operator
 
 T = TypeVar("T")
 P = ParamSpec("P")

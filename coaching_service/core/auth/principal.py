@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Literal, NamedTuple
 
-from coaching_service.core.dates import local_date
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import ObjectId, local_date
 
 Via = Literal["session", "apiKey", "mcp"]
 

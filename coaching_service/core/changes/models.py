@@ -11,7 +11,7 @@ from coaching_service.core.database.recording import Action, Actor, Approver, De
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 
-# What an entry of the activity feed says. It depends on the type: people/activity/feed_data.py declares each.
+# What an entry of the activity feed says. It depends on the type: people/activity/service.py declares each.
 FeedData: TypeAlias = dict[str, Any]
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from coaching_service.core.changes import store
 from coaching_service.core.changes.history import NEWEST_FIRST
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, NamedDocument, StoredChange
-from coaching_service.core.database.conflicts import taken_place
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Documents, declared_collections
 from coaching_service.core.database.field_changes import MISSING, FieldChange, restored_elements, set_path, values_at
 from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.database.recording import History, Undo
+from coaching_service.core.database.transactions import taken_place
 from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -15,16 +15,67 @@ from coaching_service.core.database.field_changes import touched_paths, without_
 from coaching_service.core.database.outcome import incidental_collections
 from coaching_service.core.database.portable import NotExported, Portable
 from coaching_service.core.database.recording import History
-from coaching_service.core.database.sharding import BY_COMPANY, Placement, ShardKey
 from coaching_service.core.database.worker_thread import aggregate_all, find_all
 from coaching_service.core.ids import ObjectId
 
+
+@dataclass(frozen=True)
+class ShardKey:
+    """The fields by whose values documents are divided among the shards; `is_hashed`: by the hash of the only one.
+
+    MongoDB enforces a unique index on each shard by itself, so it accepts only those that begin with the shard key;
+    the index of `_id` is the exception, and is unique on each shard only.
+    """
+
+    fields: tuple[str, ...]
+    is_hashed: bool = False
+
+    @property
+    def pattern(self) -> dict[str, int | str]:
+        """The key as MongoDB takes it."""
+        return dict.fromkeys(self.fields, "hashed" if self.is_hashed else 1)
+
+    def allows(self, index: Index) -> bool:
+        """Return whether a sharded collection may have this index: it is not unique, or begins with the shard key."""
+        return not index.unique or index.fields[: len(self.fields)] == self.fields
+
+    def is_served_by(self, index: Index) -> bool:
+        """Return whether the index is fit for sharding: complete, comparing bytes, and beginning with the key.
+
+        It must not have several entries for a document either, which a declaration does not show.
+        """
+        begins = index.fields[: len(self.fields)] == self.fields
+        return begins and not self.is_hashed and not index.partial_filter and not index.ignore_case
+
+
+@dataclass(frozen=True)
+class Unsharded:
+    """All documents are on one shard, the primary one of the database, for this reason."""
+
+    reason: str
+
+
+Placement = ShardKey | Unsharded
+
+BY_COMPANY = ShardKey(("companyId",))
+
+
+def find_index(key: ShardKey, indexes: Iterable[Index]) -> Index | None:
+    """Return the first index that sharding by `key` can use, or None."""
+    return next((index for index in indexes if key.is_served_by(index)), None)
+
+
 Document = dict[str, Any]
+
 Filter = dict[str, Any]
+
 PipelineStage = dict[str, Any]
+
 Ownership = Literal["all", "own", "shared"]
+
 # The stored document of a collection: a TypedDict that extends database.models.Stored.
 _EXPORTED_AT_ONCE = 100  # documents, which the driver decodes without a pause
+
 
 D = TypeVar("D", bound=Mapping[str, Any])
 

@@ -19,19 +19,20 @@ from coaching_service.core.database.collections import (
     now,
     registry,
 )
-from coaching_service.core.database.conflicts import (
-    AlreadyClaimed,
-    DocumentExists,
-    external_id_conflict,
-    is_duplicate,
-    version_conflict,
-)
 from coaching_service.core.database.connection import is_write_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.field_changes import touched_paths
 from coaching_service.core.database.portable import Portable
 from coaching_service.core.database.recording import ChangeRecorder
-from coaching_service.core.database.transactions import in_transaction, recorded
+from coaching_service.core.database.transactions import (
+    AlreadyClaimed,
+    DocumentExists,
+    external_id_conflict,
+    in_transaction,
+    is_duplicate,
+    recorded,
+    version_conflict,
+)
 from coaching_service.core.database.update_operators import (
     appended_element,
     changed_parts,

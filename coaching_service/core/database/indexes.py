@@ -16,11 +16,11 @@ import pymongo
 from pymongo.errors import OperationFailure
 
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Collection, Database, Services
 from coaching_service.core.database.documents import Documents, declared_collections, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 
 Declared = Mapping[str, tuple[Index, ...]]
 

@@ -9,10 +9,10 @@ from typing import TypedDict
 from pymongo import ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 
 LEASE = timedelta(seconds=10)
 

@@ -17,7 +17,7 @@ from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import declarations_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.json_conversion import Converter, MapId, converter_of
-from coaching_service.core.validation_messages import field_errors
+from coaching_service.core.validation import field_errors
 
 if TYPE_CHECKING:
     from coaching_service.core.database.context import Context

@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from coaching_service.core.database.collections import ReadableCollection
-from coaching_service.core.database.sharding import BY_COMPANY, ShardKey, find_index
+from coaching_service.core.database.collections import BY_COMPANY, ReadableCollection, ShardKey, find_index
 from coaching_service.core.ids import ObjectId
 
 Collections = Mapping[str, ReadableCollection[Any]]

@@ -5,36 +5,46 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from motor.motor_asyncio import AsyncIOMotorClientSession
 from opentelemetry.trace import Span
-from pymongo.errors import PyMongoError
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, PyMongoError
 
 from coaching_service.core.budgets import metered
 from coaching_service.core.cached_reads import CacheWait
+from coaching_service.core.database.collections import ReadableCollection
 from coaching_service.core.database.connection import is_late, is_unavailable, is_unsent, unreachable
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
-from coaching_service.core.errors import Unavailable
+from coaching_service.core.errors import Conflict, ExternalIdTaken, Unavailable
 from coaching_service.core.locks import within_transaction
 from coaching_service.core.tracing import measure
 
 P = ParamSpec("P")
+
 T = TypeVar("T")
 
+
 PATIENCE_SECONDS = 20.0
+
 _BACKOFF_SECONDS = 0.005
+
 _MAX_BACKOFF_SECONDS = 0.1
+
 _ABORT_SECONDS = 0.5
+
 _TRANSIENT = "TransientTransactionError"
+
 _COMMIT_UNKNOWN = "UnknownTransactionCommitResult"
+
 _random = random.SystemRandom()  # apart from the generator that tests seed
+
 _endings: set[asyncio.Task[None]] = set()  # the event loop has only weak references to its tasks
 
 
@@ -291,3 +301,65 @@ async def reading_snapshot(services: Services) -> AsyncIterator[AsyncIOMotorClie
         yield session
     finally:
         await session.end_session()
+
+
+_DUPLICATE_KEY = 11000
+
+
+class DocumentExists(Conflict):
+    """A document with the same identifier, or the same unique fields, exists."""
+
+    default_code = "ALREADY_EXISTS"
+
+    def __init__(self, field: str | None = None) -> None:
+        """Create the error; `field` is `_id` or `externalId` if that is what they have in common."""
+        super().__init__("Such a record exists already")
+        self.field = field
+
+    @classmethod
+    def of_fields(cls, fields: Collection[str]) -> DocumentExists:
+        """Return the error for the fields of the unique index that prevents a write."""
+        return cls(next((name for name in ("_id", "externalId") if name in fields), None))
+
+
+class AlreadyClaimed(Exception):
+    """The identifier exists, or is being stored by a transaction that is still running."""
+
+
+def is_duplicate(error: OperationFailure) -> bool:
+    """Return whether a write failed because a document with the same unique fields exists."""
+    failed = (error.details or {}).get("writeErrors") or [{"code": error.code}]
+    return any(each["code"] == _DUPLICATE_KEY for each in failed)
+
+
+def version_conflict() -> Conflict:
+    """Return the error for a change that is based on an older version."""
+    message = "The record has been changed since; read it again and retry"
+    return Conflict(message, code="VERSION_CONFLICT")
+
+
+@asynccontextmanager
+async def external_id_conflict(ctx: Context, collection: ReadableCollection[Any]) -> AsyncIterator[None]:
+    """Raise ExternalIdTaken for a write that another document with the same external identifier prevents."""
+    try:
+        yield
+    except (DuplicateKeyError, BulkWriteError) as error:
+        details = error.details or {}
+        keys = [each.get("keyValue", {}) for each in (details, *details.get("writeErrors", ()))]
+        if (external_id := next((str(key["externalId"]) for key in keys if "externalId" in key), None)) is None:
+            raise
+        where = collection.read_filter(ctx, {"externalId": external_id})
+        holder = await ctx.collection(collection.name).find_one(where, {"_id": 1})  # the transaction is over
+        raise ExternalIdTaken(None if holder is None else holder["_id"]) from None
+
+
+@contextmanager
+def taken_place(kind: str) -> Iterator[None]:
+    """Raise Conflict for a write that restores a document of a kind, if another has the same unique fields by now."""
+    try:
+        yield
+    except BulkWriteError as error:
+        if not is_duplicate(error):
+            raise
+        message = f"Another {kind} has taken the place of the one to restore, so that this cannot be undone"
+        raise Conflict(message, code="VERSION_CONFLICT") from None

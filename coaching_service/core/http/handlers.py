@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -12,55 +12,56 @@ from functools import partial
 from typing import Any
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
-from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.request_slot import RequestSlot, schedule_key
+from coaching_service.core.database.transactions import in_transaction, rehearse
 from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.errors import (
+    BadRequest,
+    Conflict,
+    ExternalIdTaken,
+    InvalidFields,
+    PreconditionFailed,
+    invalid_field,
+)
+from coaching_service.core.events import Accepted
 from coaching_service.core.external_identity import Upserted
+from coaching_service.core.http.compression import KEEPS_TAG
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
-from coaching_service.core.http.downloads import (
-    Download,
-    read_while_allowed,
-    read_with_limit,
-    send_download,
-)
-from coaching_service.core.http.dry_runs import (
-    is_dry_run,
-    reject_dry_run,
-    reject_in_body,
-    rolling_back,
-    without_dry_run,
-)
-from coaching_service.core.http.interruption import interruptible
-from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID
-from coaching_service.core.http.preconditions import add_version_tag, find_version_read, with_conditions
-from coaching_service.core.http.request_limits import Authenticate, RequestLimits
+from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits
 from coaching_service.core.http.request_parsing import (
-    is_disconnected,
-    network_address,
-    path_identifiers,
-    read_json,
-    read_query,
-    validate_body,
-)
-from coaching_service.core.http.responses import format_datetime, to_json
-from coaching_service.core.http.routes import Handler, MultipartBody, RequestClass, Route
-from coaching_service.core.http.strictness import (
     IS_STRICT,
     PREFERS_JOB,
     STRICT,
+    is_disconnected,
+    network_address,
+    path_identifiers,
     prefers_job,
     prefers_strict,
+    read_bytes,
+    read_json,
+    read_query,
     reject_unknown_fields,
     reject_unknown_names,
     reject_unknown_parameters,
+    validate_body,
 )
+from coaching_service.core.http.responses import (
+    Download,
+    format_datetime,
+    read_while_allowed,
+    read_with_limit,
+    send_download,
+    to_json,
+)
+from coaching_service.core.http.routes import Body, Handler, MultipartBody, RequestClass, Route
+from coaching_service.core.http.server import interruptible
 from coaching_service.core.http.uploads import attach_files, read_upload, store_upload
 from coaching_service.core.idempotency import Claim, KeyNotSupported, StoredResponse, run_in_steps, run_once
 from coaching_service.core.ids import ObjectId
@@ -68,7 +69,204 @@ from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.slots import RequestSlots
 
+DRY_RUN = "dryRun"
+
+
+async def reject_dry_run(route: Route, request: web.Request, limit: int) -> None:
+    """Raise InvalidFields if the query of a write, or a body that it does not read, has `dryRun`.
+
+    `limit`: bytes of the body, which may be of any content type. Bodies that it reads are checked by `reject_in_body`.
+    """
+    if route.method == "GET":
+        return
+    if DRY_RUN in request.query:
+        raise _not_supported("is a field of the body, where it is supported")
+    is_read = route.body is not None or route.multipart is not None
+    if not is_read and request.body_exists and DRY_RUN.encode() in await read_bytes(request, limit):
+        raise _not_supported("is not supported by this operation")
+
+
+def reject_in_body(route: Route, names: Any) -> None:
+    """Raise InvalidFields if a body, or the names of its parts, has `dryRun` and the operation does not support it."""
+    if not route.takes_dry_run and isinstance(names, Collection) and DRY_RUN in names:
+        raise _not_supported("is not supported by this operation")
+
+
+def is_dry_run(route: Route, arguments: Mapping[str, Any]) -> bool:
+    """Return whether the arguments of a handler ask for a dry run."""
+    return route.takes_dry_run and bool(arguments["body"].get(DRY_RUN))
+
+
+def rolling_back(handler: Handler, arguments: Mapping[str, Any]) -> Handler:
+    """Return a handler that does the same in a transaction which is rolled back, and returns its result.
+
+    Records that would be created, and their items, have no identifier.
+    """
+
+    async def rehearsed(ctx: Context, **_: object) -> object:
+        async def work(tx: Context) -> object:
+            result = await handler(tx, **arguments)
+            created = {change.id for change in tx.changes.documents.values() if change.action == "created"}
+            if isinstance(result, Upserted):
+                return replace(result, record=_without_identifiers(result.record, created), created=False)
+            return _without_identifiers(result, created)
+
+        return await rehearse(ctx, work)
+
+    return rehearsed
+
+
+def without_dry_run(body: Body) -> Body:
+    """Return a body without `dryRun`."""
+    return {name: value for name, value in body.items() if name != DRY_RUN}
+
+
+def _without_identifiers(value: Any, created: Collection[ObjectId]) -> Any:
+    if isinstance(value, list):
+        return [_without_identifiers(entry, created) for entry in value]
+    if not isinstance(value, Mapping):
+        return value
+    result = {name: _without_identifiers(entry, created) for name, entry in value.items()}
+    if value.get("_id") in created:
+        result["_id"] = None
+        if "items" in value:
+            result["items"] = [{**item, "_id": None} for item in result["items"]]
+    return result
+
+
+def _not_supported(message: str) -> InvalidFields:
+    return invalid_field(DRY_RUN, message, code="NOT_SUPPORTED")
+
+
+_VERSION_TAG = re.compile(r'"(0|[1-9]\d{0,8})"')
+
+_ITEM = "/witems/{witemId}"  # has the version of its block
+
+
+def find_version_read(route: Route, routes: Sequence[Route]) -> Route | None:
+    """Return the operation that reads the version of the record that `route` writes, if there is one."""
+    path = route.path.removesuffix(_ITEM)
+    return next((each for each in routes if each.method == "GET" and each.path == path and each.is_versioned), None)
+
+
+def takes_if_match(route: Route, read: Route | None) -> bool:
+    """Return whether a write can keep `If-Match`: PUT, PATCH or DELETE of a record whose version is known.
+
+    `read`: see `find_version_read`.
+    """
+    return route.method in ("PUT", "PATCH", "DELETE") and (route.takes_version or read is not None)
+
+
+def takes_if_none_match(route: Route) -> bool:
+    """Return whether a write can keep `If-None-Match: *`: it creates the record that its path names, or changes it."""
+    return route.upserts and route.method == "PUT"
+
+
+def add_version_tag(response: web.Response, version: object) -> None:
+    """Add the version of the record in a response as its `ETag`, which stays as it is when the body is compressed."""
+    response.headers[hdrs.ETAG] = f'"{version}"'
+    response[KEEPS_TAG] = True
+
+
+def with_conditions(route: Route, read: Route | None, request: web.Request, body: MutableMapping[str, Any]) -> Route:
+    """Return the route of a request with a handler that writes only if the conditions in the headers hold.
+
+    `read`: see `find_version_read`. `body` gets the required version, if it can have one. The conditions are compared
+    in the transaction of the write. Raises BadRequest (NOT_SUPPORTED) for a condition that the operation cannot keep,
+    PreconditionFailed for one that cannot hold.
+    """
+    if not route.writes:
+        return route
+    if hdrs.IF_NONE_MATCH in request.headers:
+        if (
+            not takes_if_none_match(route)
+            or _sent(request, hdrs.IF_NONE_MATCH) != "*"
+            or hdrs.IF_MATCH in request.headers
+        ):
+            raise BadRequest("This operation does not support this If-None-Match", code="NOT_SUPPORTED")
+        return _checking_existence(route, must_create=True)
+    if hdrs.IF_MATCH not in request.headers:
+        return route
+    if not takes_if_match(route, read):
+        raise BadRequest("This operation does not support If-Match", code="NOT_SUPPORTED")
+    if (version := _required_version(_sent(request, hdrs.IF_MATCH))) is None:
+        return _checking_existence(route, must_create=False)
+    if not route.takes_version:
+        return _reading_first(route, read, version)
+    if body.get("version") not in (None, version):
+        raise PreconditionFailed
+    body["version"] = version
+    return _checking_existence(route, must_create=False)
+
+
+def _sent(request: web.Request, name: str) -> str:
+    return ",".join(request.headers.getall(name)).strip()
+
+
+def _required_version(condition: str) -> int | None:
+    """Return the version that `If-Match` requires; None for `*`. Weak tags match nothing."""
+    if condition == "*":
+        return None
+    versions = [int(tag) for tag in _VERSION_TAG.findall(re.sub(r'W/"[^"]*"', "", condition))]
+    if len(versions) > 1:
+        raise BadRequest("If-Match takes one version", code="NOT_SUPPORTED")
+    if not versions:
+        raise PreconditionFailed
+    return versions[0]
+
+
+def _exists_already() -> PreconditionFailed:
+    return PreconditionFailed("A record with this identifier exists already", code="ALREADY_EXISTS")
+
+
+def _checking_existence(route: Route, *, must_create: bool) -> Route:
+    """Return a route whose handler fails if it creates a record that must exist, or finds one that must not."""
+
+    async def write(tx: Context, **arguments: Any) -> object:
+        result = await route.handler(tx, **arguments)
+        if isinstance(result, Upserted) and result.created is not must_create:
+            raise _exists_already() if must_create else PreconditionFailed()
+        return result
+
+    async def handle(ctx: Context, **arguments: Any) -> object:
+        try:
+            return await (
+                in_transaction(ctx, lambda tx: write(tx, **arguments)) if route.upserts else write(ctx, **arguments)
+            )
+        except ExternalIdTaken:
+            if not must_create:
+                raise
+            raise _exists_already() from None
+        except Conflict as error:
+            if error.code != "VERSION_CONFLICT":
+                raise
+            raise PreconditionFailed from None
+
+    return replace(route, handler=handle)
+
+
+def _reading_first(route: Route, read: Route | None, version: int) -> Route:
+    """Return a route whose handler writes in a transaction that has read the record at `version`."""
+    if read is None:
+        raise TypeError(f"{route.method} {route.path}: no operation reads the version")
+
+    async def handle(ctx: Context, **arguments: Any) -> object:
+        of_record = {name: arguments[name] for _, name in read.path_parameters}
+        if isinstance(read.query, Schema):
+            of_record["query"] = read.query.load({})
+
+        async def work(tx: Context) -> object:
+            if (await read.handler(tx, **of_record))["version"] != version:
+                raise PreconditionFailed
+            return await route.handler(tx, **arguments)
+
+        return await in_transaction(ctx, work)
+
+    return replace(route, handler=handle)
+
+
 _JSON = "application/json; charset=utf-8"
+
 _IDEMPOTENCY_KEY = "Idempotency-Key"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import re
 import time
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 import structlog
 from aiohttp import web
@@ -27,22 +28,32 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.http.compression import compress
 from coaching_service.core.http.deprecation import deprecation_headers
-from coaching_service.core.http.interruption import BUDGET
-from coaching_service.core.http.request_parsing import network_address
+from coaching_service.core.http.request_parsing import list_applied, network_address
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.http.strictness import list_applied
+from coaching_service.core.http.routes import Route
+from coaching_service.core.http.server import BUDGET
+from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets
 from coaching_service.core.tracing import NO_TRACER, fail, measure
 
 REQUEST_ID = web.RequestKey("request_id", str)
+
 PRINCIPAL = web.RequestKey("principal", Principal)
 
+
 _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
+
 _UNKNOWN_ROUTE = "unknown"
+
 _PROBES = ("/healthz", "/readyz", "/metrics")  # not traced
+
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
+
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
 
 log = structlog.get_logger("coaching_service")
 
@@ -174,3 +185,141 @@ def _caller(principal: Principal | None) -> dict[str, str]:
         "via": principal.via,
         "credential": str(principal.credential_id),
     }
+
+
+_STRICT_TRANSPORT_SECURITY = "max-age=31536000"
+
+# What pages and their libraries do not use; the rest timer keeps the screen on, and buttons write to the clipboard.
+_PERMISSIONS_POLICY = (
+    "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), "
+    "midi=(), payment=(), usb=()"
+)
+
+# Pages of other sites may show these: files by their signed links, and the icon of the MCP server.
+_EMBEDDABLE = ("/files/", "/app/static/")
+
+_OAUTH = "/oauth/"
+
+
+def adding_security_headers(base_url: str) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    """Return the signal handler that adds the headers; over https browsers must not use http for a year."""
+    is_secure = base_url.startswith("https:")
+
+    async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+        headers = response.headers
+        if is_secure:
+            headers["Strict-Transport-Security"] = _STRICT_TRANSPORT_SECURITY
+        headers["Cross-Origin-Resource-Policy"] = (
+            "cross-origin" if request.path.startswith(_EMBEDDABLE) else "same-origin"
+        )
+        if "token" in request.query:
+            headers["Referrer-Policy"] = "no-referrer"
+        if response.content_type == "text/html":
+            headers["Permissions-Policy"] = _PERMISSIONS_POLICY
+            if not _is_part_of_oauth(request):
+                headers["Cross-Origin-Opener-Policy"] = "same-origin"
+
+    return add_headers
+
+
+def _is_part_of_oauth(request: web.Request) -> bool:
+    """Return whether an application that asks for access may have opened the page and waits for its window."""
+    return request.path.startswith(_OAUTH) or request.query.get("next", "").startswith(_OAUTH)
+
+
+_PREFLIGHT_SECONDS = 600
+
+_CROSS_ORIGIN_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
+
+# X-API-Key is left out on purpose: a key in a web page is public.
+_REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, Range, X-Request-Id"
+
+_RESPONSE_HEADERS = (
+    "Content-Disposition, Deprecation, ETag, Idempotent-Replayed, Preference-Applied, RateLimit, RateLimit-Policy, "
+    "Retry-After, Sunset, X-As-Of, X-Change-Id, X-Request-Id"
+)
+
+
+class CrossOrigin:
+    """Answers preflight requests of the pages of `origins` for `routes`, and lets these pages read the responses."""
+
+    def __init__(self, origins: Collection[str], routes: Iterable[Route]) -> None:
+        self._origins = frozenset(origins)
+        self._paths = frozenset(route.path for route in routes)
+
+    def middleware(self) -> Middleware:
+        """Return the middleware that answers preflight requests."""
+
+        @web.middleware
+        async def answer_preflight(request: web.Request, handler: Handler) -> web.StreamResponse:
+            is_preflight = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+            if not is_preflight or not self._is_allowed(request):
+                return await handler(request)
+            allowed = {
+                "Access-Control-Allow-Methods": _CROSS_ORIGIN_METHODS,
+                "Access-Control-Allow-Headers": _REQUEST_HEADERS,
+                "Access-Control-Max-Age": str(_PREFLIGHT_SECONDS),
+            }
+            return web.Response(status=204, headers=allowed)
+
+        return answer_preflight
+
+    async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Handle `on_response_prepare`: let the page read the response, unless a key was sent."""
+        if not self._origins or not self._is_rest(request):
+            return
+        response.headers.add("Vary", "Origin")
+        if self._is_allowed(request):
+            response.headers["Access-Control-Allow-Origin"] = request.headers["Origin"]
+            response.headers["Access-Control-Expose-Headers"] = _RESPONSE_HEADERS
+
+    def _is_rest(self, request: web.Request) -> bool:
+        resource = request.match_info.route.resource
+        return resource is not None and resource.canonical in self._paths
+
+    def _is_allowed(self, request: web.Request) -> bool:
+        principal = request.get(PRINCIPAL)
+        has_key = "X-API-Key" in request.headers or (principal is not None and principal.via == "apiKey")
+        return request.headers.get("Origin") in self._origins and not has_key and self._is_rest(request)
+
+
+Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
+
+
+_STATE = web.RequestKey("rate_limit", str)
+
+
+class RequestLimits:
+    """Counts the requests of each credential: `per_minute` at once, and as many a minute in the long run."""
+
+    def __init__(self, services: Services, per_minute: int) -> None:
+        self._buckets = TokenBuckets(services, per_minute)
+        self._exceeded = services.metrics.rate_limited.labels("requests")
+        self._policy = f'"requests";q={per_minute};w=60'
+
+    def applied_to(self, authenticate: Authenticate) -> Authenticate:
+        """Authentication that also counts the request, the first time. It raises RateLimitExceeded as well."""
+
+        async def authenticate_and_count(services: Services, request: web.Request) -> Principal:
+            principal = request[PRINCIPAL] = await authenticate(services, request)
+            if _STATE not in request:
+                await self.count(request, principal)
+            return principal
+
+        return authenticate_and_count
+
+    async def count(self, request: web.Request, principal: Principal) -> None:
+        """Count a request of this credential. Raises RateLimitExceeded."""
+        try:
+            remaining = await self._buckets.take(principal.credential_id)
+        except RateLimitExceeded as error:
+            request[_STATE] = f'"requests";r=0;t={error.seconds}'
+            self._exceeded.inc()
+            raise
+        request[_STATE] = f'"requests";r={remaining};t={self._buckets.seconds_per_token}'
+
+    async def add_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Handle `on_response_prepare`: report the limit to callers whose request was counted."""
+        if (state := request.get(_STATE)) is not None:
+            response.headers["RateLimit-Policy"] = self._policy
+            response.headers["RateLimit"] = state

@@ -14,9 +14,10 @@ from marshmallow import Schema
 
 from coaching_service import __version__
 from coaching_service.core import errors
-from coaching_service.core.http.field_descriptions import DESCRIPTIONS
-from coaching_service.core.http.openapi_introduction import INTRODUCTION
+from coaching_service.core.field_schemas import ChangeByStoredType, Variant
+from coaching_service.core.http.handlers import find_version_read, takes_if_match, takes_if_none_match
 from coaching_service.core.http.openapi_schemas import (
+    DESCRIPTIONS,
     ERROR_SCHEMAS,
     describe_schemas,
     legacy_schema,
@@ -27,13 +28,56 @@ from coaching_service.core.http.openapi_schemas import (
     tag_variants,
     variant_attributes,
 )
-from coaching_service.core.http.preconditions import find_version_read, takes_if_match, takes_if_none_match
 from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.media import sendable_types
-from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
+
+INTRODUCTION = """\
+Clients, training and progress of coaching businesses.
+
+**Credentials.** `X-API-Key` for backends; `Authorization: Bearer` for a session. When both are sent, the bearer
+decides.
+
+**Retries.** Reads may be retried. PUT and DELETE leave the same state when repeated. A POST that changes data takes an
+`Idempotency-Key`: the same key and body returns the first answer again for 24 hours, with `Idempotent-Replayed: true`;
+while the first request is running it is 409 with `Retry-After`. Operations about keys, the team and invitations refuse
+it (400 `IDEMPOTENCY_NOT_SUPPORTED`); sign-in and impersonation ignore it.
+A 503 with the code `UNAVAILABLE` has changed nothing, so any request may be sent again after `Retry-After`. With
+`OUTCOME_UNKNOWN` a change may have been saved, or a part of it: look before you repeat it, unless it had an
+`Idempotency-Key` (then it has `Retry-After`) or is a PUT or DELETE.
+A 500 with a `code` is permanent; another 500 on a write must not be blindly repeated. `x-retry` states it for each
+operation, and `x-retry-policy` in a word: `safe`, `idempotencyKey`, `version` or `never`.
+
+**Limits.** A JSON body holds at most 1 MiB unless the operator sets another limit (413); a workout block 100 items.
+The operator may limit the requests a minute of each key and session: then every response to it has `RateLimit-Policy`
+and `RateLimit` (`"requests";r=12;t=1`: 12 remain, and another one is available in 1 second), and 429 says in
+`Retry-After` when to continue.
+
+**Dry runs.** With `dryRun: true` in the body, an operation that has this field returns what it would do and writes
+nothing. Every other operation that writes refuses `dryRun` with 400.
+
+**Strictness.** Unknown query parameters and body fields are ignored. With the header `Prefer: handling=strict`, which
+every operation accepts (`#/components/parameters/Prefer`), they are 400 with the code `UNKNOWN_FIELD`, and the response
+has `Preference-Applied: handling=strict`. Send it while you develop.
+
+**Jobs.** A bulk operation on more than 500 clients, or with `Prefer: respond-async`, is 202 with a `jobId`, and
+`Preference-Applied: respond-async` if it was preferred. So is the undo of such a batch.
+
+**Versions of records.** A response with one record has its `version` in the `ETag`. PUT, PATCH and DELETE with that
+value as `If-Match` change nothing if the record has another version by now: 412 `VERSION_CONFLICT`. A `version` in the
+body does the same, with 409. PUT by-external-id with `If-None-Match: *` only creates (412 `ALREADY_EXISTS`). An
+operation that cannot keep one of these headers refuses it (400 `NOT_SUPPORTED`).
+
+**Bytes.** JSON of more than 1 kB is compressed for `Accept-Encoding: gzip`. Operations with a 304 send an `ETag`, which
+`If-None-Match` takes.
+
+**Versions.** Changes are additive only: new operations, new optional inputs, new fields in responses. `info.version`
+counts them; nothing is removed or renamed. Ignore fields you do not know.
+"""
+
 
 _IDEMPOTENCY_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
+
 # Whether an operation may be repeated: a word for programs and a sentence for people, by method.
 _RETRY = {
     "GET": ("safe", "Safe to retry."),
@@ -45,15 +89,20 @@ _RETRY = {
     "DELETE": ("safe", "Safe to retry: a repetition is 404."),
     "POST": ("never", "Do not blindly retry."),
 }
+
 _RETRY_WITH_KEY = ("idempotencyKey", "Send an Idempotency-Key; with it a retry is executed once.")
+
 _NOT_MODIFIED = 304
+
 DRY_RUN_EXAMPLE = " dryRun"  # after the operationId, in the recorded examples
+
 _SUCCESS = {
     200: "The request succeeded.",
     201: "The new document.",
     202: "The work has been queued.",
     204: "Deleted; no body.",
 }
+
 # Described once, in `components`: every response may have them, or those that refer to them.
 _SHARED_HEADERS = {
     "ETag": "The version of the content: of a file to send as `If-None-Match`, of a record as `If-Match` of its next "
@@ -66,30 +115,36 @@ _SHARED_HEADERS = {
     "Retry-After": "Whole seconds to wait before the request is sent again. With 409: the first request with the same "
     "`Idempotency-Key` is still running.",
 }
+
 _ERROR_HEADERS: dict[type[errors.ServiceError], tuple[str, ...]] = {
     errors.TooManyRequests: ("Retry-After", "RateLimit", "RateLimit-Policy"),
     errors.Conflict: ("Retry-After",),
     errors.Unavailable: ("Retry-After",),
 }
+
 # Not a parameter of each operation: clients that are generated from the document send it with every request, or never.
 _PREFER = {
     "description": "`handling=strict`: unknown query parameters and body fields are 400 instead of ignored. "
     "`respond-async`: a bulk operation or an undo is a job, and the response is 202.",
     "schema": {"type": "string", "example": "handling=strict"},
 }
+
 _IF_NONE_MATCH = {
     "description": "The `ETag` of the content that the caller has, or several: 304 if it has not changed.",
     "schema": {"type": "string"},
 }
+
 _IF_MATCH = {
     "description": "The `ETag` of the record that the change is based on: 412 `VERSION_CONFLICT`, and nothing is "
     "written, if it has another version by now.",
     "schema": {"type": "string", "example": '"3"'},
 }
+
 _MUST_CREATE = {
     "description": "`*`: 412 `ALREADY_EXISTS`, and nothing is written, if the record exists.",
     "schema": {"type": "string", "enum": ["*"]},
 }
+
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
 

@@ -9,11 +9,250 @@ from typing import Any
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema, fields
 
-from coaching_service.core.http.field_descriptions import DESCRIPTIONS
-from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
+from coaching_service.core.field_schemas import ChangeByStoredType, Variant
 from coaching_service.core.validation import Output, Switches
 
+_SIDE_KEY = "The storage key of the {} photo, or null without one."
+
+_SIDE_URL = "A signed link to the {} photo, valid for two hours; null without one."
+
+_SIDE_THUMBNAIL = "A signed link to a small version of the {} photo, valid for two hours; null without one."
+
+_RATE = "Completed workout days of the last {} days, in percent (0 to 100); null without a workout day."
+
+
+_IDENTIFIERS = {
+    "_id": "The identifier: 24 hexadecimal characters.",
+    "id": "The identifier: 24 hexadecimal characters.",
+    "assignmentId": "The identifier of the assignment of a program to a client.",
+    "companyId": "The identifier of the company.",
+    "customerId": "The identifier of the client.",
+    "exerciseId": "The identifier of the exercise.",
+    "formId": "The identifier of the form.",
+    "libraryId": "The identifier of the exercise library.",
+    "mediaId": "The identifier of the picture, video or link.",
+    "metricId": "The identifier of the metric.",
+    "metricUnitId": "The identifier of the unit the metric is measured in.",
+    "metricsSetId": "The identifier of the metric set.",
+    "noteId": "The identifier of the note.",
+    "photoId": "The identifier of the progress photos of a date.",
+    "planId": "The identifier of the plan version.",
+    "programId": "The identifier of the program.",
+    "questionId": "The identifier of the question.",
+    "wblockId": "The identifier of the workout block.",
+    "witemId": "The identifier of the workout item.",
+    "WorkoutBlock.programId": "The program the block belongs to, or was assigned from; null otherwise.",
+    "Exercise.companyId": "The company the exercise belongs to; null for a shared exercise.",
+    "ExerciseLibrary.companyId": "The company the library belongs to; null for the shared library.",
+    "BulkTrainerAssignment.coachId": "The coach to assign; null unassigns.",
+    "NewMetric._id": "The identifier of an existing metric that remains in the set; absent for a new one.",
+    "NewExerciseMedia._id": "The identifier of an existing entry that remains; absent for a new one.",
+    "NewQuestion._id": "The identifier of an existing question that remains in the form; absent for a new one.",
+    "ids": "Identifiers of clients. Either this or `filter`.",
+    "excludeIds": "Clients to leave out, with `filter` only.",
+}
+
+_TIMES = {
+    "createdAt": "When the document was created.",
+    "updatedAt": "When the document was last changed.",
+    "completedAt": "When the item was completed; null until then.",
+    "date": "The date, in the client's time zone.",
+    "day": "The day of the program, from 1.",
+    "startDate": "The first date, included.",
+    "endDate": "The last date, included.",
+    "startDay": "The first day of the program, included; 0 is accepted and means 1.",
+    "endDay": "The last day of the program, included.",
+    "from": "The first date, included.",
+    "to": "The last date, included.",
+    "birthday": "Date of birth.",
+    "timezone": "The IANA name of the time zone.",
+    "expiresAt": "When the key stops working; null for never.",
+    "expires": "When the link expires, in seconds since 1970.",
+    "signature": "The signature of the link.",
+    "lastUsedAt": "When it was last used; null for never.",
+    "firstLoginDate": "When the client first signed in; null for never.",
+    "complianceDate": "The local date the rates were computed on.",
+    "scheduledTime": "A time of day `HH:MM` where the client is, or a date and time in ISO 8601: there, too, unless "
+    "it names an offset from UTC (`Z`, `+02:00`). The day is always the one of the block.",
+    "days": "How many days to move the blocks; negative moves them back.",
+}
+
+_PAGES = {
+    "docs": "The entries of the page.",
+    "limit": "The largest number of entries on a page.",
+    "page": "The number of the page, from 1.",
+    "pageNum": "The number of the page, from 1.",
+    "pageSize": "The largest number of entries on the page.",
+    "totalPages": "The number of pages, at least 1.",
+    "hasPrevPage": "Whether there is a page before this one.",
+    "hasNextPage": "Whether there is a page after this one.",
+    "prevPage": "The number of the page before this one; null for the first.",
+    "nextPage": "The number of the page after this one; null for the last.",
+}
+
+_PEOPLE = {
+    "name": "The name.",
+    "surname": "The surname.",
+    "email": "The e-mail address.",
+    "externalId": "The identifier in another system, unique among the records of the same kind; null without one.",
+    "phone": "The phone number.",
+    "companyName": "The name of the company.",
+    "role": "The role of the account.",
+    "TrainedMuscle.role": "Whether the muscle does most of the work (`primary`) or helps (`secondary`).",
+    "MuscleRole.role": "Whether the muscle does most of the work (`primary`) or helps (`secondary`).",
+    "groups": "Names of groups.",
+    "assignedTo": "The coach assigned to the client; null for none.",
+    "CustomerFilter.assignedTo": "Clients of any of these coaches; `none` stands for clients without one.",
+    "CustomerFilter.contains": "Part of a name, surname or e-mail address.",
+    "CustomerFilter.groups": "Clients in any of these groups.",
+    "archived": "`true` for archived clients or programs, `false` for the others.",
+    "isArchived": "Whether it is archived.",
+    "customerType": "`SAMPLE` for a client that came with the demo, otherwise `REAL`.",
+    "customersScope": "`assigned`: only clients assigned to the employee; `all`: every client of the company.",
+    "ApiKeyRestrictions.permissions": "The only permissions the key may use; null for all permissions of its coach.",
+    "profilePhotoUrl": "A signed link to the profile photo, valid for two hours; null without one.",
+    "sendInvitation": "Whether to send an invitation, if there is an e-mail address.",
+    "complianceRate7d": _RATE.format(7),
+    "complianceRate30d": _RATE.format(30),
+    "complianceRate90d": _RATE.format(90),
+    "count": "The number of clients.",
+}
+
+_ACCESS = {
+    "currentPassword": "The password until now.",
+    "password": "The password.",
+    "token": "The token from the e-mail or the link.",
+    "accessToken": "The token to send as `Authorization: Bearer`.",
+    "refreshToken": "The token that renews the session; it can be used once.",
+    "tokenType": "Always `Bearer`.",
+    "expiresIn": "Seconds until the access token expires.",
+    "firstAccessToken": "The token with which the client sets a password for the first time.",
+    "key": "The secret of the API key.",
+    "prefix": "The first characters of the key.",
+    "lastFour": "The last four characters of the key.",
+    "restrictions": "What the key may not do although its coach may; null for no restriction.",
+    "readOnly": "Whether it may only read.",
+    "via": "How the caller signed in.",
+    "message": "A message to show.",
+}
+
+_BULK = {
+    "dryRun": "Whether to report what would happen and write nothing.",
+    "failed": "The clients for which it failed, and why.",
+    "version": "The version of the document, from 0; it rises by one with each change.",
+}
+
+_TRAINING = {
+    "items": "The items, in order.",
+    "isRest": "Whether it is a rest day.",
+    "isCompleted": "Whether it has been completed.",
+    "comment": "A comment on what was done.",
+    "pain": "Pain that the client felt. A new text also becomes a health note.",
+    "durationMinutes": "How long the session took, in minutes.",
+    "sessionRpe": "How hard the session was (rate of perceived exertion, 0 to 10).",
+    "exerciseName": "The name of the exercise.",
+    "exerciseInstructions": "Instructions for this item; null: the exercise's.",
+    "defaultInstructions": "How to do the exercise.",
+    "instructions": "How to do the exercise in this circuit.",
+    "exerciseSets": "The planned sets.",
+    "customerSets": "The sets as the client did them.",
+    "supersetId": "Items of a block with the same value are done in alternation.",
+    "circuitName": "The name of the circuit.",
+    "circuitExercises": "The exercises of one round, in order.",
+    "rounds": "How many rounds the circuit has.",
+    "round": "The round of the circuit, from 1.",
+    "sets": "The sets.",
+    "MuscleVolume.sets": "The number of sets; a set counts half for a secondary muscle.",
+    "MuscleVolume.reps": "The number of repetitions; they count half for a secondary muscle.",
+    "WorkloadPeriod.reps": "The number of repetitions in completed sets.",
+    "index": "The position of the set, from 1.",
+    "ItemMoveTarget.index": "The position in the target block, from 0.",
+    "reps": "Repetitions.",
+    "load": "The load, in the company's unit.",
+    "seconds": "Seconds.",
+    "meters": "Meters.",
+    "rpe": "Rate of perceived exertion (1 to 10).",
+    "rir": "Repetitions in reserve.",
+    "tempo": "The tempo of a repetition.",
+    "isWarmup": "Whether it is a warm-up set, which no figure counts.",
+    "minPlannedReps": "The smallest number of repetitions.",
+    "maxPlannedReps": "The largest number of repetitions.",
+    "minPlannedSeconds": "The shortest time, in seconds.",
+    "maxPlannedSeconds": "The longest time, in seconds.",
+    "plannedMeters": "The distance, in meters.",
+    "variables": "The planned quantities with their units, derived from the other fields.",
+    "SetVariable.key": "Which quantity it is.",
+    "unit": "The unit of the value.",
+    "min": "The smallest value, in the unit of the variable.",
+    "title": "What to do.",
+    "description": "A description.",
+    "ReminderFields.message": "The text of the reminder.",
+    "NewReminderFields.message": "The text of the reminder.",
+    "ItemMove.source": "The block and item to move.",
+    "ItemMove.target": "The block and position to move to.",
+    "PersonalRecord.source": "`manual`: entered by a coach; `log`: from a log.",
+    "blocks": "The number of blocks.",
+    "shifted": "The number of blocks that were moved.",
+    "isVisible": "Whether the client sees the day.",
+    "values": "The recorded values.",
+    "value": "The value, in the metric's unit.",
+    "ExactValue.value": "The value, in the unit of the variable.",
+    "PersonalRecord.value": "The value, in `unit`.",
+    "NewPersonalRecord.value": "The value: a load in the company's unit, or a number of repetitions.",
+    "PersonalRecordChange.value": "The value: a load in the company's unit, or a number of repetitions.",
+    "OneRepMaxEstimate.value": "The estimate, in the `loadUnit` of the session.",
+    "type": "The type.",
+    "tags": "Tags.",
+    "loadUnit": "The unit of loads.",
+    "muscleGroups": "The muscle groups.",
+    "periods": "The periods, in order; one without training has zeros.",
+    "groupBy": "The length of a period.",
+    "includeIncomplete": "`true` adds sessions that were scheduled and not done.",
+    "dailyCompliance": "Every day of the range, in order.",
+    "workoutBlocks": "The blocks of the day.",
+}
+
+_LIBRARY = {
+    "aliases": "Other names of the exercise.",
+    "level": "The experience it requires; null if not stated.",
+    "videoLink": "The address of a video; null without one.",
+    "equipment": "The equipment it needs; null for none.",
+    "media": "Pictures and videos.",
+    "image": "The address of a picture; null without one.",
+    "thumbnail": "The address of a small picture; null without one.",
+    "url": "The address.",
+    "label": "The text of the question.",
+    "options": "The options to choose from; empty for other types of questions.",
+    "required": "Whether the form cannot be completed without an answer.",
+    "questions": "The questions, in order.",
+    "answers": "The answers, by question.",
+    "formName": "The name of the form.",
+    "metrics": "The metrics.",
+    "assignAutomatically": "Whether every new client is assigned the set.",
+    "shortName": "The symbol of the unit, such as `kg`.",
+    "initialValue": "The earliest value by date; null without one.",
+    "currentValue": "The latest value by date; null without one.",
+    "fileName": "The name of the file.",
+    "contentType": "The media type of the file.",
+    **{f"{side}Key": _SIDE_KEY.format(side) for side in ("front", "back", "side")},
+    **{f"{side}Url": _SIDE_URL.format(side) for side in ("front", "back", "side")},
+    **{f"{side}ThumbnailUrl": _SIDE_THUMBNAIL.format(side) for side in ("front", "back", "side")},
+}
+
+DESCRIPTIONS: dict[str, str] = {
+    **_IDENTIFIERS,
+    **_TIMES,
+    **_PAGES,
+    **_PEOPLE,
+    **_ACCESS,
+    **_BULK,
+    **_TRAINING,
+    **_LIBRARY,
+}
+
+
 _NULL = {"type": "null"}
+
 _FIELD_ERROR = {
     "type": "object",
     "description": "What is wrong with one field of the request.",
@@ -24,10 +263,12 @@ _FIELD_ERROR = {
     },
     "required": ["field", "code", "message"],
 }
+
 _MESSAGE = {
     "description": "A sentence, or a list of them. Do not depend on the exact text.",
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
 }
+
 ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
     "FieldError": _FIELD_ERROR,
     "MovedDocument": {

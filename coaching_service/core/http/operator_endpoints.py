@@ -15,7 +15,6 @@ from aiohttp.typedefs import Handler
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from coaching_service import __version__
-from coaching_service.core.background import retrieve_failure
 from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database import files, migrations
 from coaching_service.core.database.connection import Index, read_clock_difference, unreachable
@@ -23,13 +22,13 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.http import docs_page, guides_pages
-from coaching_service.core.http.guides_pages import Guide
+from coaching_service.core.events import retrieve_failure
+from coaching_service.core.http import docs_page
+from coaching_service.core.http.docs_page import Guide
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.request_parsing import network_address
-from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.responses import StaticContent, to_json
 from coaching_service.core.http.routes import Route
-from coaching_service.core.http.static_content import StaticContent
 from coaching_service.core.jobs import inspection
 from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
 from coaching_service.core.slots import RequestSlots
@@ -72,8 +71,8 @@ class OperatorEndpoints:
             web.get("/docs", self.docs),
             *(web.get(f"/docs/{name}", partial(self.docs_file, name)) for name in _DOCS_FILES),
             *(
-                web.get(f"{guides_pages.PATH}/{guide.name}", partial(self.docs_guide, guide))
-                for guide in guides_pages.list_guides()
+                web.get(f"{docs_page.PATH}/{guide.name}", partial(self.docs_guide, guide))
+                for guide in docs_page.list_guides()
             ),
         ]
         if metrics is not None:
@@ -91,7 +90,7 @@ class OperatorEndpoints:
 
     @cached_property
     def _page(self) -> StaticContent:
-        page = docs_page.render(self.document, guides_pages.list_guides(), guides_pages.PATH)
+        page = docs_page.render(self.document, docs_page.list_guides(), docs_page.PATH)
         return StaticContent(page, _HTML)
 
     async def healthz(self, _: web.Request) -> web.Response:
@@ -167,7 +166,7 @@ class OperatorEndpoints:
     async def docs_guide(self, guide: Guide, request: web.Request) -> web.Response:
         """Return a guide as a page."""
         if (content := self._guides.get(guide.name)) is None:
-            content = self._guides[guide.name] = StaticContent(guides_pages.render_guide(guide), _HTML)
+            content = self._guides[guide.name] = StaticContent(docs_page.render_guide(guide), _HTML)
         return content.respond(request, _PAGE_HEADERS)
 
     async def docs_file(self, name: str, request: web.Request) -> web.Response:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
+import json
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -27,21 +30,107 @@ from coaching_service.core.errors import (
     TooLarge,
     UnsupportedMediaType,
 )
-from coaching_service.core.http.json_bodies import ValueCounter, decode_body, large_body
+from coaching_service.core.field_schemas import ChangeByStoredType, DeferredChange, Variant, find_unknown_fields
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING, QueryIdentifiers, QueryTime
-from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
-from coaching_service.core.validation import Choice, Date, Identifier
-from coaching_service.core.validation_messages import field_errors, sentence
+from coaching_service.core.validation import UNKNOWN_FIELD, Choice, Date, Identifier, field_errors, sentence
+
+MAX_DEPTH = 64
+
+MAX_VALUES = 50_000
+
+_MAX_BYTES_AT_ONCE = 65_536  # takes a few milliseconds; larger bodies are decoded on a thread
+
+_REST_SECONDS = 0.02
+
+
+def large_body(ctx: Context) -> AbstractAsyncContextManager[None]:
+    """Return the context to work on a large body in, or on a part of one, or to reject it: companies take turns.
+
+    Receiving a body that is rejected takes longer than rejecting it, so the rest does not depend on that alone.
+    """
+    return ctx.services.work_slots.pieces.paced(ctx.slot_holder, _REST_SECONDS)
+
+
+class ValueCounter:
+    """Counts the values of a JSON body while it arrives, by commas and opening brackets, in texts too."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx, self._count = ctx, 0
+
+    async def add(self, piece: bytes) -> None:
+        """Count the values of the next piece; companies take turns. Raises BadRequest for more than 50,000 in total."""
+        if len(piece) <= _MAX_BYTES_AT_ONCE:
+            self._add(piece)
+            return
+        async with large_body(self._ctx):
+            self._add(piece)
+
+    def _add(self, piece: bytes) -> None:
+        self._count += len(piece) - len(piece.translate(None, b",[{"))  # in the same time whatever the piece contains
+        if self._count > MAX_VALUES:
+            raise BadRequest(f"The body must not have more than {MAX_VALUES} values", code="TOO_MANY_JSON_VALUES")
+
+
+async def decode_body(ctx: Context, raw: bytes) -> Any:
+    """Return what `decode_json` does. Large bodies are decoded on a thread, and companies take turns."""
+    if len(raw) <= _MAX_BYTES_AT_ONCE:
+        return decode_json(raw)
+    async with large_body(ctx):
+        return await asyncio.to_thread(decode_json, raw)
+
+
+def decode_json(raw: bytes) -> Any:
+    """Return the value of a body.
+
+    Raises orjson.JSONDecodeError if it is not JSON, BadRequest if it is nested more than 64 levels deep, or if an
+    object has a name twice: RFC 8259 leaves open which of the values counts. A byte order mark before it is skipped.
+    """
+    raw = raw.removeprefix(codecs.BOM_UTF8)
+    value = orjson.loads(raw)
+    # Only as many levels as opening brackets are possible.
+    if raw.count(b"{") + raw.count(b"[") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
+        raise BadRequest(f"The body must not be nested more than {MAX_DEPTH} levels deep", code="JSON_TOO_DEEP")
+    if b"{" in raw:
+        json.loads(raw, object_pairs_hook=_require_unique_names, parse_int=str, parse_float=str)
+    return value
+
+
+def _is_deeper_than(value: Any, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        level = [
+            child
+            for container in level
+            for child in (container.values() if isinstance(container, dict) else container)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _require_unique_names(pairs: list[tuple[str, Any]]) -> None:
+    if len(pairs) > 1 and len({name for name, _ in pairs}) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for position, name in enumerate(names) if name in names[:position])
+        raise BadRequest(f"The body has the name {repeated[:100]!r} twice in one object", code="REPEATED_JSON_NAME")
+
 
 Check = Callable[[bytes], Awaitable[None]]
 
+
 BODY_SECONDS = 60.0
+
 INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
+
 _MAX_ADDRESS_LENGTH = 100
+
 _BRACKETED = re.compile(r"(\w+)(?:\[[^\[\]]*\])+")
+
 _MAX_CACHED_QUERY = 256  # characters
+
 _CACHED_FIELDS = (fields.Integer, fields.Boolean, Choice, Date, Identifier, QueryIdentifiers, QueryTime)
 
 
@@ -207,3 +296,69 @@ def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> A
         return schema.load(data)
     except ValidationError as error:
         raise InvalidFields(field_errors(error)) from None
+
+
+_ACCEPTED = 202
+
+STRICT = "handling=strict"
+
+RESPOND_ASYNC = "respond-async"
+
+IS_STRICT = web.RequestKey("is_strict", bool)
+
+PREFERS_JOB = web.RequestKey("prefers_job", bool)
+
+
+def prefers_strict(request: web.Request) -> bool:
+    """Return whether the first `handling` preference of a request is `strict`."""
+    return next((value == "strict" for name, value in _preferences(request) if name == "handling"), False)
+
+
+def prefers_job(request: web.Request) -> bool:
+    """Return whether a request has the preference `respond-async`."""
+    return any(name == RESPOND_ASYNC for name, _ in _preferences(request))
+
+
+def list_applied(request: web.Request, status: int) -> list[str]:
+    """Return the preferences of a request that its response, with this status, follows."""
+    applied = {STRICT: request.get(IS_STRICT), RESPOND_ASYNC: request.get(PREFERS_JOB) and status == _ACCEPTED}
+    return [name for name, is_applied in applied.items() if is_applied]
+
+
+def _preferences(request: web.Request) -> Iterator[tuple[str, str]]:
+    for header in request.headers.getall("Prefer", ()):
+        for preference in header.split(","):
+            name, _, value = preference.partition(";")[0].partition("=")
+            yield name.strip().lower(), value.strip().strip('"').lower()
+
+
+def reject_unknown_parameters(schema: Schema | None, request: web.Request) -> None:
+    """Raise InvalidFields if the request has a query parameter that `schema` does not have."""
+    known = schema.fields if schema is not None else {}
+    _reject(_unknown(name for name in request.query if name not in known), is_query=True)
+
+
+def reject_unknown_names(names: Iterable[str]) -> None:
+    """Raise InvalidFields for parts of a multipart body that the operation does not have."""
+    _reject(_unknown(names))
+
+
+def reject_unknown_fields(schema: Schema | Variant | ChangeByStoredType, data: Any, loaded: Any) -> None:
+    """Raise InvalidFields if the body `data` has a field that `schema` does not have.
+
+    The fields of a body whose type is stored are checked when that type is known: `loaded` is set to do so.
+    """
+    if isinstance(schema, ChangeByStoredType):
+        if isinstance(loaded, DeferredChange):
+            loaded.is_strict = True
+        return
+    _reject(list(find_unknown_fields(schema, data)))
+
+
+def _unknown(names: Iterable[str]) -> list[FieldError]:
+    return [{"field": name, "code": UNKNOWN_FIELD.code, "message": str(UNKNOWN_FIELD)} for name in dict.fromkeys(names)]
+
+
+def _reject(errors: list[FieldError], *, is_query: bool = False) -> None:
+    if errors:
+        raise InvalidFields(errors, sentence(errors[0]) if is_query else None)

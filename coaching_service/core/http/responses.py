@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import gzip
+import hashlib
+import re
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
+from urllib.parse import quote
 
 import orjson
+import structlog
+from aiohttp import hdrs, web
 
+from coaching_service.core.database.context import RECHECK_SECONDS
+from coaching_service.core.errors import NotFound
+from coaching_service.core.http.compression import accepts_gzip
 from coaching_service.core.ids import ObjectId
 
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME
@@ -42,3 +55,200 @@ def to_json(value: Any) -> bytes:
     but then takes twice as long for all.
     """
     return orjson.dumps(value, default=_convert, option=_OPTIONS)
+
+
+_TAGS = re.compile(r'(?:W/)?("[^"]*")')
+
+
+def is_not_modified(request: web.Request, etag: str) -> bool:
+    """Return whether `If-None-Match` is `*`, or names `etag` in its list, by weak comparison (RFC 9110, 13.1.2).
+
+    `etag` is quoted.
+    """
+    sent = ",".join(request.headers.getall(hdrs.IF_NONE_MATCH, ()))
+    return sent.strip() == "*" or etag.removeprefix("W/") in _TAGS.findall(sent)
+
+
+class StaticContent:
+    """The bytes of a page or document, with their type."""
+
+    def __init__(self, body: str | bytes, content_type: str) -> None:
+        self._body = body.encode() if isinstance(body, str) else body
+        self._content_type = content_type
+
+    @cached_property
+    def _compressed(self) -> bytes:
+        return gzip.compress(self._body, mtime=0)
+
+    @cached_property
+    def _etag(self) -> str:
+        return f'"{hashlib.sha256(self._body).hexdigest()}"'
+
+    def respond(self, request: web.Request, headers: Mapping[str, str] | None = None) -> web.Response:
+        """Return the response with the content, 304 if the caller has it."""
+        is_compressed = accepts_gzip(request)
+        etag = f"W/{self._etag}" if is_compressed else self._etag  # the compressed bytes differ
+        sent = {hdrs.ETAG: etag, hdrs.CACHE_CONTROL: "no-cache", hdrs.VARY: hdrs.ACCEPT_ENCODING, **(headers or {})}
+        if is_not_modified(request, etag):
+            return web.Response(status=304, headers=sent)
+        if is_compressed:
+            sent[hdrs.CONTENT_ENCODING] = "gzip"
+        sent[hdrs.CONTENT_TYPE] = self._content_type
+        return web.Response(body=self._compressed if is_compressed else self._body, headers=sent)
+
+
+log = structlog.get_logger("coaching_service")
+
+CHUNK_SECONDS = 60.0  # a receiver that accepts less in that time is disconnected
+
+# A stored file must not run scripts under our origin.
+_CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+_NOT_MODIFIED_HEADERS = ("ETag", "Cache-Control", "Content-Security-Policy", "X-Content-Type-Options")
+
+
+@dataclass(frozen=True)
+class Download:
+    """A response that is a file.
+
+    `read(start, end)` yields the bytes from `start` up to, not including, `end`. `size`: bytes, or None when the size
+    is unknown before the end, in which case ranges are not supported. `etag`: quoted. `inline`: a browser may show it.
+    """
+
+    content_type: str
+    name: str
+    read: Callable[[int, int], AsyncGenerator[bytes, None]]
+    size: int | None = None
+    etag: str | None = None
+    inline: bool = False
+
+    @property
+    def is_export(self) -> bool:
+        """Whether the file is made while it is sent, from many records."""
+        return self.size is None and self.etag is None
+
+
+def read_with_limit(download: Download, limiter: Callable[[], AbstractAsyncContextManager[None]]) -> Download:
+    """Return the download reading each chunk while it holds a `limiter`.
+
+    Chunks are sent without holding it, so that slow receivers do not block other downloads.
+    """
+
+    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        async with aclosing(download.read(start, end)) as chunks:
+            while True:
+                async with limiter():
+                    chunk = await anext(chunks, None)
+                if chunk is None:
+                    return
+                yield chunk
+
+    return replace(download, read=read)
+
+
+def read_while_allowed(download: Download, check: Callable[[], Awaitable[object]] | None) -> Download:
+    """Return the download, which ends with an error once `check` raises one.
+
+    It is called before the first chunk, and before each later one, once a second at most. None: there is no check.
+    """
+    if check is None:
+        return download
+
+    async def read(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        checked = -RECHECK_SECONDS
+        async with aclosing(download.read(start, end)) as chunks:
+            while True:
+                if time.monotonic() - checked >= RECHECK_SECONDS:
+                    await check()
+                    checked = time.monotonic()
+                if (chunk := await anext(chunks, None)) is None:
+                    return
+                yield chunk
+
+    return replace(download, read=read)
+
+
+async def send_download(request: web.Request, download: Download, headers: dict[str, str]) -> web.StreamResponse:
+    """Send a download.
+
+    Responds 206 with the part that `Range` requests, 416 when there is no such part, and 304 when `If-None-Match`
+    names the current version.
+    """
+    headers = headers | {
+        "Content-Type": download.content_type,
+        "Content-Disposition": _content_disposition(download),
+        "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
+        "X-Content-Type-Options": "nosniff",
+        "Server": "coaching-service",
+        "Cache-Control": "private, max-age=3600" if download.etag else "no-store",
+    }
+    if download.etag is not None:
+        headers["ETag"] = download.etag
+        if is_not_modified(request, download.etag):
+            return web.Response(status=304, headers={name: headers[name] for name in _NOT_MODIFIED_HEADERS})
+    start, end, status = 0, download.size or 0, 200
+    if download.size is not None:
+        headers["Accept-Ranges"] = "bytes"
+        if (requested := _requested_range(request, download)) is not None:
+            start, end, _ = requested.indices(download.size)
+            status = 206
+            if start >= end:
+                return web.Response(status=416, headers={"Content-Range": f"bytes */{download.size}"})
+            headers["Content-Range"] = f"bytes {start}-{end - 1}/{download.size}"
+        headers["Content-Length"] = str(end - start)
+    response = web.StreamResponse(status=status, headers=headers)
+    if request.method == hdrs.METH_HEAD:
+        await response.prepare(request)
+        return response
+    async with aclosing(download.read(start, end)) as chunks:  # ends the queries of a download that is aborted
+        try:
+            first_chunk = await anext(chunks, None)  # before the status is sent, so that a failure is an error response
+        except ConnectionResetError:  # the file has been removed
+            raise NotFound("file") from None
+        await response.prepare(request)
+        if first_chunk is not None:
+            await _write(request, response, first_chunk, chunks)
+    return response
+
+
+async def _write(
+    request: web.Request, response: web.StreamResponse, first_chunk: bytes, chunks: AsyncGenerator[bytes, None]
+) -> None:
+    """Send the chunks. On failure close the connection, so that the caller notices that the file is incomplete."""
+    try:
+        await _send(response, first_chunk)
+        async for chunk in chunks:
+            await _send(response, chunk)
+        await response.write_eof()
+    except Exception as error:  # noqa: BLE001 - the status is sent, so any failure can only be shown by closing
+        if request.transport is not None and not request.transport.is_closing():
+            log.warning("download aborted", error=type(error).__name__)
+            request.transport.abort()
+
+
+async def _send(response: web.StreamResponse, chunk: bytes) -> None:
+    """Send a chunk. Raises TimeoutError if the receiver takes too long to accept it."""
+    async with asyncio.timeout(CHUNK_SECONDS):
+        await response.write(chunk)
+
+
+def _requested_range(request: web.Request, download: Download) -> slice | None:
+    """Return the byte range to send, or None for the complete file: no, several or malformed ranges, or another
+    version."""
+    if request.method != hdrs.METH_GET or hdrs.RANGE not in request.headers:
+        return None
+    if request.headers.get(hdrs.IF_RANGE, download.etag) != download.etag:
+        return None
+    try:
+        requested = request.http_range
+    except ValueError:
+        return None
+    if requested == slice(0, None, 1) and "=-" in request.headers[hdrs.RANGE]:  # the last 0 bytes
+        return slice(0, 0)
+    return requested
+
+
+def _content_disposition(download: Download) -> str:
+    ascii_name = re.sub(r"[^A-Za-z0-9._ -]", "_", download.name) or "file"
+    disposition = "inline" if download.inline else "attachment"
+    return f"{disposition}; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(download.name, safe='')}"

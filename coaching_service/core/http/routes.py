@@ -14,11 +14,10 @@ from marshmallow import Schema, fields
 from coaching_service.core.auth.access import Access
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
-from coaching_service.core.field_schemas import input_of, output_of, with_schemas
+from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of, with_schemas
 from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.pagination import CursorPage, Page, cursor_page_of, page_of
-from coaching_service.core.schemas_by_type import ChangeByStoredType, Variant
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
 

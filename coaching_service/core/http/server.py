@@ -7,17 +7,94 @@ pages quote the offending line, including credentials).
 from __future__ import annotations
 
 import asyncio
+import resource
 import uuid
+from collections import Counter
 from collections.abc import Callable
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
 
+import structlog
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import BadHttpMethod, LineTooLong
+from aiohttp.typedefs import Handler, Middleware
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_runner import AppRunner
 
-from coaching_service.core.http.connections import ConnectionLimits
+from coaching_service.core.budgets import Budget
+from coaching_service.core.database.context import Services
+from coaching_service.core.database.monitor import Interruption
+from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.responses import to_json
+
+log = structlog.get_logger("coaching_service")
+
+
+_MAX_DESCRIPTORS = 65_536
+
+_RESERVED_DESCRIPTORS = 128  # for database connections, temporary files and the media worker
+
+_WARNING_SHARE, _CALM_SHARE = 0.8, 0.7
+
+
+@dataclass
+class ConnectionLimits:
+    """The connections of one server, and their limits.
+
+    `maximum`: open connections in total. `per_address`: open connections of one network address, None for no limit
+    (behind a proxy all of them share one). `header_seconds`: time for the headers of a request.
+    `keepalive_seconds`: time a connection may be idle between requests.
+    """
+
+    maximum: int = 4000
+    per_address: int | None = 256
+    header_seconds: float = 10.0
+    keepalive_seconds: float = 75.0
+    _addresses: Counter[str] = field(default_factory=Counter, init=False)
+    _open: int = field(default=0, init=False)
+    _has_warned: bool = field(default=False, init=False)
+
+    def admit(self, address: str) -> bool:
+        """Count a new connection and return True, or return False if a limit is reached."""
+        if self._open >= self.maximum or (
+            self.per_address is not None and self._addresses[address] >= self.per_address
+        ):
+            return False
+        self._open += 1
+        self._addresses[address] += 1
+        self._warn_when_nearly_full()
+        return True
+
+    def release(self, address: str) -> None:
+        """Count an admitted connection as closed."""
+        self._open -= 1
+        self._addresses[address] -= 1
+        if not self._addresses[address]:
+            del self._addresses[address]
+        if self._open < self.maximum * _CALM_SHARE:
+            self._has_warned = False
+
+    def _warn_when_nearly_full(self) -> None:
+        if not self._has_warned and self._open >= self.maximum * _WARNING_SHARE:
+            self._has_warned = True
+            log.warning("connections near their limit", open=self._open, maximum=self.maximum)
+
+
+def raise_descriptor_limit(connections: int) -> int:
+    """Raise the soft limit of open files as far as allowed, and return how many connections fit into it.
+
+    Logs a warning if fewer than `connections` fit.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    available = connections if soft == resource.RLIM_INFINITY else max(1, soft - _RESERVED_DESCRIPTORS)
+    if available < connections:
+        log.warning("the limit of open files is below MAX_CONNECTIONS", open_files=soft, max_connections=connections)
+    return min(available, connections)
+
 
 # Of requests that never reach the application.
 PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
@@ -28,11 +105,17 @@ PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     501: {"message": "The method is not supported", "error": "Not Implemented"},
     503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable", "code": "UNAVAILABLE"},
 }
+
 _MAX_ADDRESS_BYTES = 8190
+
 _MAX_HEADER_BYTES = _MAX_ADDRESS_BYTES + 1  # so that the error says which of both is too long
+
 _READS = ("GET", "HEAD")
+
 _VERSIONS = (HttpVersion10, HttpVersion11)
+
 _RETRY_SECONDS = 10
+
 _CLOSING_CHECK_SECONDS = 0.02
 
 
@@ -217,3 +300,67 @@ class Runner(AppRunner):
 
         server.request_handler = handle
         return server
+
+
+_ALWAYS_AVAILABLE = ("/healthz", "/metrics")
+
+
+class Availability:
+    """Whether the service starts, accepts requests or stops.
+
+    `message` is the reason in 503 responses while it starts; `ready` is set once it accepts requests.
+    """
+
+    def __init__(self, state: Literal["starting", "ready"] = "ready") -> None:
+        self.ready = asyncio.Event()
+        self.message = "The service is starting"
+        self._is_stopping = False
+        if state == "ready":
+            self.ready.set()
+
+    def stop(self) -> None:
+        """Report that the service stops, so that load balancers send requests elsewhere; it still responds."""
+        self._is_stopping = True
+
+    def middleware(self) -> Middleware:
+        """Return the middleware that responds 503 to all but health checks while the service starts, and to /readyz
+        while it stops."""
+
+        @web.middleware
+        async def check_availability(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if not self.ready.is_set() and request.path not in _ALWAYS_AVAILABLE:
+                raise Unavailable(self.message)
+            if self._is_stopping and request.path == "/readyz":
+                raise Unavailable("The service is stopping")
+            return await handler(request)
+
+        return check_availability
+
+
+BUDGET = web.RequestKey("budget", Budget)
+
+_INTERRUPTION = web.RequestKey("interruption", Interruption)
+
+
+def interrupting(services: Services, request: web.Request) -> Interruption:
+    """Return a context that raises Unavailable when the database is lost, unless the response has begun by then."""
+    interruption = request[_INTERRUPTION] = services.monitor.interrupting()
+    return interruption
+
+
+def interruptible(services: Services, handler: Handler) -> Handler:
+    """Return the aiohttp handler that runs `handler` in `interrupting`."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        async with interrupting(services, request):
+            return await handler(request)
+
+    return handle
+
+
+async def end_interruption(request: web.Request, _: web.StreamResponse) -> None:
+    """Handle `on_response_prepare`: a response that has begun cannot become a 503."""
+    if (budget := request.get(BUDGET)) is not None:
+        budget.end()
+    if (interruption := request.get(_INTERRUPTION)) is not None:
+        interruption.end()

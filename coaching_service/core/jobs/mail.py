@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,31 +17,194 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import Policy
 from email.utils import formatdate, parseaddr
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, NotRequired, Self, TypedDict
+from typing import Annotated, Any, ClassVar, NotRequired, Self, TypedDict
 from urllib.parse import urlsplit
 
 import aiosmtplib
+import jinja2
 import orjson
 import structlog
 
 from coaching_service.core.auth.secrets import SecretUnreadable, Vault
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.models import Stored
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import queue, unsent_mail
-from coaching_service.core.jobs.mail_body import MailBody, has_address, render_html, render_text, to_line
+from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.jobs.unsent_mail import FailedMail
 from coaching_service.core.metrics import MailOutcome
+from coaching_service.core.text import DIRECTION_CONTROLS
+
+_BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+
+_ADDRESS = re.compile(r"\w\.\w{2}|@|://|\bwww\b", re.IGNORECASE)
+
+
+class MailBody(TypedDict):
+    """What a mail consists of, without any markup; each text is one line.
+
+    `company` is the header, `name` the recipient, `button` the label of the `link`; `notes` follow the link. `reason`
+    is a sentence that states why the person receives the mail. `settings` is the address of the page where the
+    recipient can turn such mails off, None if they cannot be turned off there. `decline` is the address of the page
+    where a stranger declines further mails, `unsubscribe` of the one where the recipient turns such mails off without
+    signing in; both stop them by a POST too.
+    """
+
+    company: str
+    name: str
+    paragraphs: list[str]
+    button: str
+    link: str
+    notes: list[str]
+    reason: str
+    settings: str | None
+    decline: NotRequired[str]
+    unsubscribe: NotRequired[str]
+
+
+def has_address(text: str) -> bool:
+    """Return whether a text has a word that a mail program could show as a link: a domain, URL or e-mail address."""
+    return _ADDRESS.search(unicodedata.normalize("NFKC", to_line(text)).replace("\u3002", ".")) is not None
+
+
+def subject_with(name: str, subject: str, fixed: str) -> str:
+    """Return `subject` with a name in place of `{}`, or the `fixed` one if the name has an address in it."""
+    return fixed if has_address(name) else subject.format(name)
+
+
+def to_line(text: str) -> str:
+    """Return a text as one line that is read in its own direction.
+
+    Line breaks and control characters become a space; characters that reverse what follows them are removed.
+    """
+    return DIRECTION_CONTROLS.sub("", _BREAKS.sub(" ", text)).strip()
+
+
+def render_text(body: MailBody, addition: str | None = None) -> str:
+    """Return a body as plain text; `addition` is a paragraph that only the plain text has, after the notes."""
+    blocks = [
+        f"Hello {to_line(body['name'])},",
+        *(to_line(paragraph) for paragraph in body["paragraphs"]),
+        f"{to_line(body['button'])}:",
+        body["link"],
+        *(to_line(note) for note in body["notes"]),
+        *([] if addition is None else [to_line(addition)]),
+        f"{to_line(body['company'])}\n{to_line(body['reason'])}",
+    ]
+    if body["settings"] is not None:
+        blocks[-1] += f"\nTurn these mails off in your settings: {body['settings']}"
+    if "decline" in body:
+        blocks[-1] += f"\nThis was not meant for you, or you want no more of these invitations: {body['decline']}"
+    return "\n\n".join(blocks) + "\n"
+
+
+def render_html(body: MailBody, subject: str) -> str:
+    """Return a body as an HTML document in English with inline styles, which refers to no other file."""
+    return _template().render(body=body, subject=subject)
+
+
+def _finalize(value: Any) -> Any:
+    return to_line(value) if isinstance(value, str) else value
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(__package__, "mail_templates"),
+        autoescape=True,
+        finalize=_finalize,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("mail.html")
+
+
+RETENTION = timedelta(days=30)
+
+SANDBOX_ORDER = ("-createdAt", "-_id")
+
+
+class NewSandboxMail(TypedDict):
+    """A mail to store; `about` is the client it concerns, if any."""
+
+    to: Annotated[str, Description("The address of the recipient.")]
+    subject: Annotated[str, Description("The subject.")]
+    text: Annotated[str, Description("The text, with the links and tokens that it contains.")]
+    about: Annotated[ObjectId | None, Private]
+
+
+class SandboxMail(NewSandboxMail, Stored):
+    """A mail that would have been sent."""
+
+
+sandbox_mails = Documents[SandboxMail](
+    "sandboxMails",
+    (Index(SANDBOX_ORDER), Index(("about",))),
+    private=private_of(SandboxMail),
+    client_field="about",
+    secret=True,
+    expire=("createdAt", int(RETENTION.total_seconds())),
+    transfer=NotExported("mail of a sandbox"),
+)
+
+
+class FailedMail(Stored):
+    """A mail under the identifier of the job that was to send it; `about` is the client it concerns, if any."""
+
+    about: ObjectId | None
+    sealed: bytes
+    reason: str
+    tries: int
+
+
+failed_mails = Documents[FailedMail](
+    "failedMails",
+    (Index(("about",)),),
+    client_field="about",
+    secret=True,
+    expire=("createdAt", int(RETENTION.total_seconds())),
+    cross_company_reason="the operator lists the mail of all companies that was not sent",
+    placement=Unsharded("few documents, which the operator lists for all companies"),
+    transfer=NotExported("mail that was not sent"),
+)
+
+
+async def store_failed(services: Services, job: Job, reason: str) -> None:
+    """Store the mail of a job that was given up; repeating it changes nothing."""
+    at = now()
+    new = {
+        "companyId": job.company_id,
+        "about": job.about,
+        "sealed": job.arguments["sealed"],
+        "reason": reason,
+        "tries": job.arguments["tries"] + 1,
+        "createdAt": at,
+        "updatedAt": at,
+        "version": 0,
+    }
+    await failed_mails.across_companies(services).update_one({"_id": job.id}, {"$setOnInsert": new}, upsert=True)
+
 
 SEND = "send_mail"
+
 CONNECTIONS = 4  # mails that one process sends at the same time
+
 _RETRY_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
+
 
 # The package `email` loses the quotes of a name with these characters where it breaks a long line.
 _SPECIAL = re.compile(r'[()<>\[\]:;@\\,"]')
+
 _SENDER_NAME_LENGTH = 60
+
 
 log = structlog.get_logger("coaching_service.mail")
 
@@ -224,7 +388,7 @@ async def enqueue_mails(ctx: Context, mails: Sequence[NewMail]) -> None:
     if ctx.recorder is not None and mails:
         ctx.recorder.sends = True
     if ctx.principal is not None and ctx.principal.company.is_sandbox:
-        await unsent_mail.sandbox_mails.insert_many(
+        await sandbox_mails.insert_many(
             ctx,
             [
                 {"to": each.to, "subject": to_line(each.subject), "text": each.text, "about": each.about}
@@ -295,7 +459,7 @@ async def send(services: Services, job: Job) -> RunAgain | None:
 
 async def _give_up(services: Services, job: Job, outcome: MailOutcome, reason: str) -> None:
     services.metrics.mails.labels(outcome).inc()
-    await unsent_mail.store_failed(services, job, reason)
+    await store_failed(services, job, reason)
 
 
 async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) -> RunAgain | None:
@@ -311,7 +475,7 @@ async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) 
 @transactional
 async def send_again(ctx: Context, mail: FailedMail) -> bool:
     """Queue a mail of the company again that was given up; returns False if that has been done."""
-    if await unsent_mail.failed_mails.delete(ctx, {"_id": mail["_id"]}) is None:
+    if await failed_mails.delete(ctx, {"_id": mail["_id"]}) is None:
         return False
     arguments = {"sealed": mail["sealed"], "tries": 0}
     await queue.enqueue_each(ctx, SEND, {mail["_id"]: (arguments, mail["about"])})

@@ -3,16 +3,93 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
 from typing import Any, NamedTuple, TypedDict
 
 from coaching_service.core.database.recording import DocumentChange
+from coaching_service.core.errors import Forbidden
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.confirmation import Reason
 from coaching_service.core.text import isolate_direction, without_separators
 
+MAX_DAYS = 7
+
+
+class Reason(StrEnum):
+    """A reason for which a change has to be confirmed."""
+
+    CONTACT = "it sends mail or messages to people"
+    DONE_WORK = "it overwrites work that is already done"
+    MANY_DAYS = "it concerns more than seven days"
+    MANY_CLIENTS = "it concerns more than one client"
+    FAR_DATE = "it has a date more than a year away"
+    FAR_VALUE = "it has a value far from the last"
+    HISTORY = "it imports training history"
+    PROGRAM_DAYS = "it replaces days of a program"
+    OTHERS_VALUE = "it replaces a value that another person or program has recorded"
+    LOAD_RAISED = "a load becomes more than 1.5 times or 20 kg more than it was ten minutes ago"
+    UNUSUAL_AMOUNT = "it has loads, sets, repetitions or times far above those of the client"
+    MANY_CHANGES = "there were more than 30 changes in ten minutes"
+    MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
+    MANY_REMOVED = "more than three workouts were removed or replaced in ten minutes"
+    MANY_NEW_CLIENTS = "there were more than 20 new clients in an hour"
+
+
+# What an access without the switch "mail and work on many clients" may not do.
+OUTREACH = frozenset({Reason.CONTACT, Reason.MANY_CLIENTS})
+
+
+class OutreachDenied(Forbidden):
+    """The access of an assistant may not send mail or messages, or change several clients at once."""
+
+    default_code = "OUTREACH_DENIED"
+    default_message = "This access may not send mail or messages, or change several clients at once"
+
+
+def find_reasons(
+    *,
+    today: date | None = None,
+    dates: Iterable[str] = (),
+    days: int = 0,
+    clients: int = 1,
+    done_work: bool = False,
+    far_values: bool = False,
+    program_days: bool = False,
+) -> tuple[Reason, ...]:
+    """Return the reasons that hold for a change.
+
+    `dates` (YYYY-MM-DD) are compared with `today`, the client's date. `days` is the number of days of the source or
+    the target, whichever has more. `clients`: how many are changed. `done_work`: what a client has done is overwritten.
+    `far_values`: a value is far from the last of its kind. `program_days`: workouts of a program are replaced.
+    """
+    checks = {
+        Reason.DONE_WORK: done_work,
+        Reason.MANY_DAYS: days > MAX_DAYS,
+        Reason.MANY_CLIENTS: clients > 1,
+        Reason.FAR_DATE: today is not None and any(is_far(today, date.fromisoformat(each)) for each in dates),
+        Reason.FAR_VALUE: far_values,
+        Reason.PROGRAM_DAYS: program_days,
+    }
+    return tuple(reason for reason, holds in checks.items() if holds)
+
+
+def count_span(dates: Iterable[str]) -> int:
+    """Return the number of days from the first to the last of some dates (YYYY-MM-DD), both included."""
+    ordinals = [date.fromisoformat(each).toordinal() for each in dates]
+    return max(ordinals) - min(ordinals) + 1 if ordinals else 0
+
+
+def is_far(today: date, other: date) -> bool:
+    """Return whether a date is more than a year before or after `today`."""
+    earlier, later = sorted((today, other))
+    years = later.year - earlier.year
+    return (years, later.month, later.day) > (1, earlier.month, earlier.day)
+
+
 OPEN, CLOSE = "«", "»"
+
 # Fields that people fill in, also with one word; any other text of several words is marked too, except what we write.
 _TYPED_FIELDS = frozenset(
     {
@@ -21,10 +98,14 @@ _TYPED_FIELDS = frozenset(
         *("exerciseName", "formName", "programName", "metricName", "note", "message", "externalId", "supersetId"),
     }
 )
+
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
 _OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", "weeks", "bestSet"})
+
 _MARKED = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
+
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
+
 
 # What tools say that they have done, and what a proposal says instead.
 IMPERATIVES = {
@@ -51,12 +132,15 @@ IMPERATIVES = {
     "set": "set",
     "undid": "undo",
 }
+
 # How lines begin that say of nothing that it was done.
 _UNDONE = ("nothing", "would", "a")
+
 # A verb begins a sentence, or a part of one; what a person typed is left as it is.
 _VERBS = re.compile(
     f"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}|(?:^|(?<=[.:;] )|(?<= and ))(?:{'|'.join(IMPERATIVES)})\\b", re.IGNORECASE
 )
+
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
 

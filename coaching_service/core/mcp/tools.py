@@ -5,23 +5,68 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
+from coaching_service.core.fields import declarations_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, input_schema, optional
-from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.outputs import output_schema
-from coaching_service.core.mcp.results import Answer, Written
+from coaching_service.core.mcp.results import Answer, Reason, Written
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Text
 
+_TYPES = {str: "string", ObjectId: "string", datetime: "string", int: "integer", float: "number", bool: "boolean"}
+
+
+def output_schema(model: Any, *, with_entries: bool = False) -> dict[str, Any]:
+    """Return the JSON Schema of results with the fields of a TypedDict; a field that may be null is then left out.
+
+    Only the fields of the result itself are said to be required. Those that may be absent, and those of entries of
+    lists, are named only `with_entries`: it saves tokens, and results name what they have.
+    """
+    required = [each.name for each in declarations_of(model).values() if each.is_required and not each.is_nullable]
+    schema = _describe_object(model, with_entries=with_entries)
+    if not with_entries and required:
+        schema["properties"] = {name: schema["properties"][name] for name in required}
+    return {**schema, **({"required": required} if required else {})}
+
+
+def _describe_object(model: Any, *, with_entries: bool) -> dict[str, Any]:
+    properties = {
+        each.name: _describe(each.hint, with_entries=with_entries) for each in declarations_of(model).values()
+    }
+    return {"type": "object", "properties": properties}
+
+
+def _describe(hint: Any, *, with_entries: bool) -> dict[str, Any]:
+    members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    [member] = [each for each in members if each is not type(None)]
+    if is_typeddict(member):
+        return _describe_object(member, with_entries=with_entries)
+    if get_origin(member) is Literal:
+        return {"type": "string"}
+    if get_origin(member) in (list, Sequence):
+        [entry] = get_args(member)
+        is_named = is_typeddict(entry) and not with_entries
+        items = {"type": "object"} if is_named else _describe(entry, with_entries=with_entries)
+        return {"type": "array", "items": items}
+    if get_origin(member) in (dict, Mapping):
+        return {"type": "object"}
+    return {"type": _TYPES[member]}
+
+
 Returned = Mapping[str, Any] | Answer | Written
+
 ToolHandler = Callable[..., Awaitable[Returned]]
+
 Preparation = Callable[..., Awaitable[None]]
+
 Check = Callable[[Context, Mapping[str, Any]], Awaitable[None]]
 
 

@@ -8,28 +8,200 @@ proxy and stores no cookies.
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Network, ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
+import idna
 from aiohttp.abc import AbstractResolver, ResolveResult
 from opentelemetry.trace import SpanKind, Tracer
 from yarl import URL
 
-from coaching_service.core.outbound.addresses import is_public
-from coaching_service.core.outbound.errors import NoConnection, OutboundError
-from coaching_service.core.outbound.urls import canonical_url
 from coaching_service.core.tracing import NO_TRACER, measure
 
+
+class OutboundError(Exception):
+    """A request had no response. `code` is stable and UPPER_SNAKE; the message contains nothing that was received."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message, self.trace_reason = code, message, code
+
+    @property
+    def public_code(self) -> str:
+        """What users may know. `code` is for operators."""
+        return self.code
+
+
+class NoConnection(OutboundError):
+    """No trusted connection was established. Users get no reason: they could explore names and ports with it."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code, "no connection could be established")
+
+    @property
+    def public_code(self) -> str:
+        """The same code for every reason."""
+        return "CONNECTION_FAILED"
+
+
+# IANA IPv4 Special-Purpose Address Registry, multicast (RFC 5771) and reserved addresses (RFC 1112); and the address at
+# which virtual machines of Azure reach their host.
+_REFUSED_V4 = tuple(
+    IPv4Network(text)
+    for text in (
+        *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32", "169.254.0.0/16"),
+        *("172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24"),
+        *("192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15"),
+        *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+    )
+)
+
+# The only unicast addresses that are in use (RFC 4291). Outside of it are loopback, IPv4-mapped addresses, NAT64
+# (64:ff9b::/96, 64:ff9b:1::/48), discard-only, unique local, link-local, site-local and multicast addresses.
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
+
+# IANA IPv6 Special-Purpose Address Registry, within 2000::/3: protocols with Teredo, documentation, 6to4, AS112.
+_REFUSED_V6 = tuple(
+    IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+)
+
+# Top-level domains that no public name has (RFC 6761, RFC 6762, RFC 8375) or that routers use.
+_PRIVATE_DOMAINS = frozenset({"localhost", "local", "test", "invalid", "example", "internal", "arpa", "lan", "home"})
+
+
+def is_public(address: str) -> bool:
+    """Return whether an address (IPv4 or IPv6, as text) belongs to the public internet.
+
+    Addresses that contain an IPv4 address (mapped, NAT64, 6to4, Teredo) are not, whatever they contain. Raises
+    ValueError for a text that is not an address.
+    """
+    parsed = ip_address(address)
+    if isinstance(parsed, IPv4Address):
+        return not any(parsed in network for network in _REFUSED_V4)
+    return parsed in _GLOBAL_UNICAST and not any(parsed in network for network in _REFUSED_V6)
+
+
+def is_public_url(url: str) -> bool:
+    """Return whether the host of a URL is a public address, or a name that others may resolve, unlike `localhost`."""
+    host = (urlsplit(url).hostname or "").rstrip(".")
+    with suppress(ValueError):
+        return is_public(host)
+    return "." in host and host.rpartition(".")[2] not in _PRIVATE_DOMAINS
+
+
+def is_address(host: str) -> bool:
+    """Return whether the host of a URL is an address instead of a name.
+
+    In every spelling that resolvers take for one: `127.1`, `2130706433` and `0x7f000001` are 127.0.0.1.
+    """
+    with suppress(ValueError):
+        ip_address(host)
+        return True
+    try:
+        socket.inet_aton(host.rstrip("."))
+    except OSError:
+        return False
+    return True
+
+
+def is_local_name(host: str) -> bool:
+    """Return whether a name means the local machine (RFC 6761) or network (RFC 6762, and ICANN's `internal`)."""
+    return host.rstrip(".").lower().rpartition(".")[2] in ("localhost", "local", "internal")
+
+
+_PORTS = {"https": (443, 8443), "http": (80,)}
+
+_FIRST_FREE_PORT = 1024  # below are the ports of other services of a host, such as mail and remote access
+
+_MAX_HOST = 253
+
+# Outside of ASCII, what is not visible is encoded; within, it is a mistake or an attempt to have two readings.
+_REFUSED = re.compile(r"[\x00-\x20\x7f-\xa0\\#]")
+
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.ASCII)
+
+_PUNYCODE = "xn--"
+
+
+def canonical_url(text: str, *, http: bool = False, private: bool = False) -> URL:
+    """Return a URL in the one form in which it is stored and requested: lower case, IDNA, no usual port.
+
+    `http` and `private` relax the rules for development. Raises OutboundError for one to which no request is sent, as
+    far as its text shows.
+    """
+    if _REFUSED.search(text):
+        raise OutboundError("URL_INVALID", "must have no spaces, control characters, backslash or fragment")
+    try:
+        url = URL(text)
+        host = url.raw_host
+    except ValueError:
+        host = None
+    if not host:
+        raise OutboundError("URL_INVALID", "must be an absolute address")
+    _require_scheme(url, http=http)
+    if url.user is not None or url.password is not None:
+        raise OutboundError("URL_WITH_CREDENTIALS", "must not contain a user name or password")
+    host = host.removesuffix(".")
+    if not private and (is_address(host) or is_local_name(host)):
+        raise OutboundError("ADDRESS_NOT_ALLOWED", "must contain the name of a public host, not an address")
+    if not is_address(host):
+        if "[" in text:
+            raise OutboundError("URL_INVALID", "must have a possible name of a host")
+        _require_name(host, private=private)
+    port = url.port or 0
+    if not private and port not in _PORTS[url.scheme] and port < _FIRST_FREE_PORT:
+        raise OutboundError("PORT_NOT_ALLOWED", "must have the port 443 or 8443, or one above 1023")
+    url = url if ":" in host else url.with_host(host)
+    url = url if url.raw_path.strip("/") else url.with_path(url.raw_path or "/", encoded=True, keep_query=True)
+    return url.with_port(None if url.is_default_port() else port)
+
+
+def _require_scheme(url: URL, *, http: bool) -> None:
+    schemes = ("https", "http") if http else ("https",)
+    if url.scheme not in schemes:
+        raise OutboundError("URL_NOT_HTTPS", f"must begin with {' or '.join(f'{each}://' for each in schemes)}")
+
+
+def _require_name(host: str, *, private: bool) -> None:
+    """Raise OutboundError if no public host can have a name."""
+    labels = host.split(".")
+    is_possible = len(host) <= _MAX_HOST and all(map(_is_possible, labels)) and not labels[-1].isdecimal()
+    if not is_possible:
+        raise OutboundError("URL_INVALID", "must have a possible name of a host")
+    if not private and len(labels) == 1:
+        raise OutboundError("ADDRESS_NOT_ALLOWED", "must contain the full name of a public host")
+
+
+def _is_possible(label: str) -> bool:
+    """Return whether a label can be in the Domain Name System; an encoded one is what its decoded form leads to."""
+    if not _LABEL.fullmatch(label):
+        return False
+    if not label.startswith(_PUNYCODE):
+        return True
+    with suppress(idna.IDNAError, UnicodeError):
+        return idna.alabel(idna.ulabel(label)).decode("ascii") == label
+    return False
+
+
 TOTAL_SECONDS = 15.0
+
 MAX_RESPONSE_BYTES = 64 * 1024
+
 _CONNECT_SHARE = 2 / 3  # of the total time
+
 _LOOKUP_THREADS = 64
+
 _USER_AGENT = "coaching-service"
+
 
 # Finds the addresses of a name: (host, port) to addresses as text. Raises OSError if there are none.
 Lookup = Callable[[str, int], Sequence[str]]

@@ -9,16 +9,17 @@ from datetime import timedelta
 from typing import Any, cast
 
 from coaching_service.core import audit
+from coaching_service.core.auth.access import CUSTOMERS, check_access
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import in_transaction, transactional
-from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import ZIP
-from coaching_service.integrations.background_jobs import access, store
+from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.background_jobs.models import (
     AnyJob,
     ConversionWork,
@@ -32,20 +33,73 @@ from coaching_service.integrations.background_jobs.models import (
     NewJob,
     StoredCompanyJob,
 )
-from coaching_service.integrations.history_import import results
+from coaching_service.integrations.history_import import models
 from coaching_service.integrations.history_import.models import HistoryResult, StoredAnswer, UndoWork
-from coaching_service.people.bulk_jobs import callers
+from coaching_service.people.bulk_jobs import service
 from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.customers import first_access
+from coaching_service.people.bulk_jobs.service import OF_OWNER, JobAccess, of_clients
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.people.customers import service as first_access
+from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
+_OF_CLIENT = of_clients(CUSTOMERS.EDIT)
+
+
+def access_to_import(customer_id: ObjectId | None) -> JobAccess:
+    """Return the access to an import that a coach requests: of the history of one client, or None: of the company."""
+    return OF_OWNER if customer_id is None else _OF_CLIENT
+
+
+async def require_access(ctx: Context, job_id: ObjectId, *, writes: bool) -> None:
+    """Raise what `require` raises for a job of the company; NotFound without it."""
+    if (job := await store.find_readers(ctx, job_id)) is None:
+        raise NotFound("job")
+    await require(ctx, job, writes=writes)
+
+
+async def require(ctx: Context, job: JobReaders | JobWork, *, writes: bool) -> None:
+    """Raise an error unless the caller may read a job, or with `writes` cancel it and undo it.
+
+    Raises NotFound for another client's; Forbidden without the permission, for a coach who has not requested it unless
+    the caller is the owner, and if its client is not in the caller's scope.
+    """
+    if not ctx.caller.is_coach:
+        if ctx.caller.id != job.get("customerId"):
+            raise NotFound("job")
+        return
+    is_own = ctx.caller.id == job.get("requestedBy")  # of an import of one client, or its undo
+    needed = _OF_CLIENT if is_own else OF_OWNER
+    check_access(needed.control if writes else needed.reading, ctx.caller, writes=writes)
+    if is_own and (customer_id := await _find_client(ctx, job)) is not None:
+        await customers.get_visible(ctx, customer_id)
+
+
+async def may_continue(ctx: Context, job: JobReaders | JobWork) -> bool:
+    """Return whether the coach who acts in a job may still do what it does."""
+    try:
+        await require(ctx, job, writes=True)
+    except (Forbidden, NotFound):
+        return False
+    return True
+
+
+async def _find_client(ctx: Context, job: JobReaders | JobWork) -> ObjectId | None:
+    """Return the client whose history a job imports, or removes again; None if that import has been removed."""
+    if job["kind"] == "undo":
+        undone = await store.find_readers(ctx, cast("UndoWork", job["work"])["importId"])
+        return None if undone is None else await _find_client(ctx, undone)
+    return cast("ImportWork", job["work"])["answers"]["customerId"]
+
+
 FOLLOW = "follow_history_import"
+
 DISCARD = "discard_checked_file"
+
 _FILE_KEPT = timedelta(days=1)
+
 _NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads", "undo": "undo of an import"}
 
 
@@ -60,7 +114,7 @@ async def create(ctx: Context, job: NewJob, *, job_id: ObjectId | None = None) -
     """
     await _require_none(ctx, job["kind"], {"customerId": job.get("customerId")})
     is_of_coach = ctx.caller.is_coach and job["kind"] != "load_unit"  # which has to reach its end
-    caller = callers.to_stored(ctx) if is_of_coach else None
+    caller = service.to_stored(ctx) if is_of_coach else None
     return await store.create(ctx, {**job, "caller": caller}, job_id or ObjectId())
 
 
@@ -100,7 +154,7 @@ async def get_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """Return a job of the company, or of a bulk operation. Raises what access.require and bulk_jobs.get raise."""
     if (job := await store.find_readers(ctx, job_id)) is None:
         return await bulk_jobs.get(ctx, job_id)
-    await access.require(ctx, job, writes=False)
+    await require(ctx, job, writes=False)
     return await get(ctx, job_id)
 
 
@@ -116,7 +170,7 @@ async def cancel_any(ctx: Context, job_id: ObjectId) -> AnyJob:
     """End a job before its next step. Raises what `cancel`, access.require and bulk_jobs.cancel raise."""
     if (job := await store.find_readers(ctx, job_id)) is None:
         return await bulk_jobs.cancel(ctx, job_id)
-    await access.require(ctx, job, writes=True)
+    await require(ctx, job, writes=True)
     return await cancel(ctx, job_id)
 
 
@@ -128,8 +182,11 @@ async def get_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
 
 
 find_readers = store.find_readers
+
 list_latest = store.find_latest
+
 list_unfinished = store.list_unfinished
+
 forget_file = store.forget_file
 
 
@@ -169,10 +226,10 @@ async def as_requested(ctx: Context, job: JobReaders | JobWork | None) -> Contex
     A client who requested it is the author of its changes. None if that coach may no longer do it.
     """
     if job is not None and (caller := job.get("caller")) is not None:
-        if (coach := await callers.load(ctx, caller)) is None:
+        if (coach := await service.load(ctx, caller)) is None:
             return None
         acting = replace(ctx, principal=coach, interface=caller.get("interface"))
-        return acting if await access.may_continue(acting, job) else None
+        return acting if await may_continue(acting, job) else None
     if job is None or (customer_id := job.get("customerId")) is None:
         return ctx
     return replace(ctx, author=await first_access.load_author(ctx.services, ctx.company_id, customer_id))
@@ -287,7 +344,7 @@ def _is_of(job: StoredCompanyJob, clients: set[ObjectId]) -> bool:
     work = cast("ImportWork", job["work"])
     if job["kind"] != "import" or "plan" not in work or {job["customerId"], work["answers"]["customerId"]} & clients:
         return True
-    result = results.table_result(job["result"])
+    result = models.table_result(job["result"])
     options = {option for question in (result["questions"] if result else ()) for option in question["options"]}
     if options.intersection(map(str, clients)):
         return True
@@ -331,19 +388,19 @@ def _end_result(work: ImportWork, status: JobStatus) -> tuple[ImportResult | His
         return {"dryRun": work["isDryRun"], "imported": work["imported"], "failed": work["failed"]}, []
     if "plan" not in work:
         answers = work.get("answers")
-        return results.empty_result(answers["format"] if answers else None, is_dry_run=work["isDryRun"]), []
+        return models.empty_result(answers["format"] if answers else None, is_dry_run=work["isDryRun"]), []
     result = work["plan"]["result"]
     if status == "done":
-        return results.complete(result), []
-    left = results.count_left(result)
+        return models.complete(result), []
+    left = models.count_left(result)
     message = f"was cancelled: {_describe_left(left)} not imported"
     marks = [_mark(work, "CANCELLED", message)] if status == "cancelled" and left else []
-    return results.break_off(result), marks
+    return models.break_off(result), marks
 
 
 def _with_rows_left(work: ImportWork, errors: Sequence[JobError]) -> list[JobError]:
     """Return the errors with which an import ends, with the number of rows that are not imported for that reason."""
-    left = results.count_left(work["plan"]["result"]) if "plan" in work else 0
+    left = models.count_left(work["plan"]["result"]) if "plan" in work else 0
     if not left:
         return [*errors]
     return [{**each, "message": f"{each['message']}. {_describe_left(left)} not imported"} for each in errors]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach, public
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, NotFound
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.calendar_feed import service

@@ -13,15 +13,14 @@ from coaching_service.core import audit
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.downloads import Download
-from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.integrations.calendar_feed import store
 from coaching_service.integrations.calendar_feed.models import CalendarLink, StoredCalendarLink
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.availability.models import Availability, AvailabilityKind
-from coaching_service.people.customers import first_access
+from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.reports import blocks as workouts
@@ -108,7 +107,7 @@ async def _as_client(ctx: Context, token: str) -> Context:
     if link_id is not None and ctx.services.vault.verify_signature(_signed_text(link_id), signature):
         link = await store.find_in_any_company(ctx.services, link_id)
         if link is not None:
-            client = await first_access.load_principal(ctx.services, link["companyId"], link["customerId"])
+            client = await service.load_principal(ctx.services, link["companyId"], link["customerId"])
             if client is not None:
                 return ctx.acting_as(client)
     raise NotFound("calendar")

@@ -10,10 +10,9 @@ from coaching_service.core.auth.access import owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Default, Description
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.validation import Input
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import Input, invalid
 from coaching_service.integrations.company_export import service
 
 

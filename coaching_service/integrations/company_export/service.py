@@ -15,11 +15,10 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import Portable, file_holders
 from coaching_service.core.fields import take
-from coaching_service.core.http.downloads import Download
-from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.responses import Download, to_json
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.company_export import _customer_rows, _workout_rows
-from coaching_service.integrations.company_export.format import (
+from coaching_service.integrations.company_export import rows
+from coaching_service.integrations.company_export.rows import (
     ACCOUNT,
     ACTIVITY,
     COACHES,
@@ -31,12 +30,12 @@ from coaching_service.integrations.company_export.format import (
     portable_collections,
     records_entry,
 )
-from coaching_service.lifecycle.export.archive import Archive
+from coaching_service.lifecycle.export import Archive
+from coaching_service.people import notification_settings
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountDetails
 from coaching_service.people.activity import service as activity
 from coaching_service.people.changes import service as changes
-from coaching_service.people.notification_settings import service as notification_settings
 from coaching_service.people.team import service as team
 
 _COACH_FIELDS = ("_id", "name", "email", "role", "permissions", "customersScope", "createdAt")
@@ -150,6 +149,6 @@ _CSV = "text/csv; charset=utf-8"
 # By the kind of an export: the name of its file, its ending and content type, and what yields it.
 _KINDS: Mapping[str, tuple[str, str, str, Callable[[Context], AsyncGenerator[bytes, None]]]] = {
     "archive": ("company", "zip", "application/zip", _zip),
-    "workouts": ("workouts", "csv", _CSV, _workout_rows.iterate),
-    "customers": ("clients", "csv", _CSV, _customer_rows.iterate),
+    "workouts": ("workouts", "csv", _CSV, rows.iterate_workout_rows),
+    "customers": ("clients", "csv", _CSV, rows.iterate_client_rows),
 }

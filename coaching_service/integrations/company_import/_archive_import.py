@@ -15,21 +15,15 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.json_conversion import converter_of
 from coaching_service.integrations.background_jobs.models import JobError
-from coaching_service.integrations.company_export.format import (
-    ACCOUNT,
-    COACHES,
-    portable_collections,
-    records_entry,
-)
+from coaching_service.integrations.company_export.rows import ACCOUNT, COACHES, portable_collections, records_entry
 from coaching_service.integrations.company_import import _dry_run
 from coaching_service.integrations.company_import._archive_reader import ArchiveReader, InvalidArchive
 from coaching_service.integrations.company_import._dry_run import Accepted
-from coaching_service.integrations.company_import._records import RecordImport
-from coaching_service.integrations.company_import._references import IdMap, ReferenceCheck
-from coaching_service.integrations.history_import.progress import Outcome, Progress
+from coaching_service.integrations.company_import._records import IdMap, RecordImport, ReferenceCheck
+from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets.units import UNITS
+from coaching_service.library.metric_sets.models import UNITS
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
 from coaching_service.people.customers import service as customers

@@ -17,7 +17,7 @@ import orjson
 
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.temporary_files import open_temporary, write_all
-from coaching_service.integrations.company_export.format import (
+from coaching_service.integrations.company_export.rows import (
     FORMAT,
     HEADER,
     MANIFEST,

@@ -10,11 +10,11 @@ import hashlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from coaching_service.core.database.conflicts import DocumentExists
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import Portable
+from coaching_service.core.database.transactions import DocumentExists
 from coaching_service.core.ids import ObjectId
 
 Key = tuple[Any, ...]

@@ -15,8 +15,7 @@ from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import check_access
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.access import EXERCISES, check_access
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
@@ -30,9 +29,8 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.access import access_to_import
 from coaching_service.integrations.background_jobs.models import JobError, StoredCompanyJob
-from coaching_service.integrations.background_jobs.service import Superseded
+from coaching_service.integrations.background_jobs.service import Superseded, access_to_import
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
@@ -40,9 +38,8 @@ from coaching_service.integrations.history_files import rosters
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
 from coaching_service.integrations.history_import.answers import new_work, reading_answers
-from coaching_service.integrations.history_import.importing import HistoryImport
+from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
-from coaching_service.integrations.history_import.progress import HistoryRefused, Progress
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
 from coaching_service.people.team import service as team

@@ -16,7 +16,7 @@ from coaching_service.integrations.history_files.tables import Cell, text_of
 from coaching_service.integrations.history_files.values import InvalidValue
 from coaching_service.training.set_text.planned import parse_planned
 from coaching_service.training.set_text.scanner import SetTextError
-from coaching_service.training.workouts.sets.models import PlannedSet, SetType
+from coaching_service.training.workouts.sets import PlannedSet, SetType
 
 PlanField = Literal["sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo"]
 PLAN_FIELDS: tuple[PlanField, ...] = ("sets", "reps", "load", "percent", "rpe", "rir", "rest", "tempo")

@@ -7,6 +7,7 @@ import csv
 import io
 import itertools
 import re
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -15,9 +16,7 @@ from operator import itemgetter
 from time import perf_counter, sleep
 from typing import IO, TYPE_CHECKING, TypeAlias, cast
 
-from coaching_service.core.csv_rows import restore
-from coaching_service.core.text import without_separators
-from coaching_service.integrations.history_files._workbooks import UnsafeWorkbook, lacks_results, require_safe
+from coaching_service.core.text import restore, without_separators
 
 if TYPE_CHECKING:
     from openpyxl.cell import Cell as SheetCell
@@ -26,23 +25,119 @@ if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from openpyxl.worksheet.worksheet import Worksheet
 
+_MAX_ENTRIES = 2_000
+
+_MAX_BYTES = 200_000_000
+
+_MAX_TEXT_BYTES = 50_000_000  # of the shared texts, which are read as a whole
+
+_MAX_RATIO = 100
+
+_CHUNK = 1 << 20
+
+_REFUSED = (b"<!DOCTYPE", b"<!ENTITY")  # of which no spreadsheet has any
+
+# A formula without the result that spreadsheet programs store with it.
+_WITHOUT_RESULT = re.compile(
+    rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^<>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</|</(?:\w+:)?c>)"
+)
+
+_LONGEST_MATCH = 1_000
+
+_OVERLAP = max(map(len, _REFUSED)) - 1
+
+
+class UnsafeWorkbook(Exception):
+    """A workbook is beyond the limits; the message says which."""
+
+
+def require_safe(file: IO[bytes]) -> None:
+    """Raise UnsafeWorkbook for an archive that inflates too much, or with XML that declares entities.
+
+    Raises zipfile.BadZipFile if it is not an archive. No more is inflated of an entry than its directory states.
+    """
+    file.seek(0, 2)
+    packed = file.tell()
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        inflated = sum(entry.file_size for entry in entries)
+        if len(entries) > _MAX_ENTRIES:
+            raise UnsafeWorkbook(f"has more than {_MAX_ENTRIES:,} parts")
+        if inflated > min(_MAX_BYTES, max(_MAX_RATIO * packed, 1_000_000)):
+            raise UnsafeWorkbook("inflates to too many bytes: save it as CSV")
+        for entry in entries:
+            if entry.filename.casefold().endswith("sharedstrings.xml") and entry.file_size > _MAX_TEXT_BYTES:
+                raise UnsafeWorkbook("has too much text: save it as CSV")
+            if entry.filename.casefold().endswith((".xml", ".rels", ".vml")):
+                _require_no_entities(archive, entry)
+    file.seek(0)
+
+
+def lacks_results(file: IO[bytes]) -> bool:
+    """Return whether a workbook has formulas that were stored without their results, as some tools write them."""
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
+        return any(_lacks_results(archive, each) for each in archive.infolist() if _is_sheet(each.filename))
+
+
+def _is_sheet(name: str) -> bool:
+    return name.casefold().endswith(".xml") and "sharedstrings" not in name.casefold()
+
+
+def _lacks_results(archive: zipfile.ZipFile, sheet: zipfile.ZipInfo) -> bool:
+    end = b""
+    with archive.open(sheet) as part:
+        while chunk := part.read(_CHUNK):
+            text = end + chunk
+            if _WITHOUT_RESULT.search(text):
+                return True
+            end = text[-_LONGEST_MATCH:]
+    return False
+
+
+def _require_no_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    end = b""
+    with archive.open(entry) as part:
+        while chunk := part.read(_CHUNK):
+            text = end + chunk.replace(b"\x00", b"").upper()  # UTF-16 too
+            if any(each in text for each in _REFUSED):
+                raise UnsafeWorkbook("has XML with a document type, which no spreadsheet writes")
+            end = text[-_OVERLAP:]
+
+
 Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta | None
+
 # Returns how many of the cells are known headings.
 CountHeadings: TypeAlias = Callable[[Sequence[Cell]], int]
 
+
 MAX_ROWS = 200_000  # of a file, in all its sheets
+
 MAX_COLUMNS = 500
+
 UNSOLVED = "is a formula that was stored without its result: save the file with a spreadsheet program"
+
 _SECTION = re.compile(r"#{3,}\s*([^#]*?)\s*#*")
+
 _DELIMITERS = (",", ";", "\t", "|")
+
 _SAMPLE_BYTES = 64_000
+
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
+
 _TITLE_ROWS = 20
+
 _WORK_SECONDS = 0.001  # without a rest
+
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
+
 _COMMA_IN_NUMBER = re.compile(r"[-+]?\d+,\d+")
+
 _QUOTED = re.compile(r'"[^"]*"|\\.')  # parts of the format of a number that do not change it
+
 _DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
+
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 

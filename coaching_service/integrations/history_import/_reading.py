@@ -10,7 +10,7 @@ from functools import cache
 from typing import IO, Generic, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo
 
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.access import EXERCISES
 from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import STEP_SECONDS

@@ -8,22 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict, cast
 
-from coaching_service.core.csv_rows import neutralise
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Description, Label, labels_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
+from coaching_service.core.text import neutralise
 from coaching_service.core.validation import CalendarDate, Integer, Number, Text
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.history_import.answers import new_work
-from coaching_service.integrations.history_import.importing import HistoryImport
-from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
-from coaching_service.integrations.history_import.progress import HistoryRefused, Progress, Write
-from coaching_service.integrations.history_import.results import complete
-from coaching_service.training.workouts.blocks import imported
+from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress, Write
+from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers, complete
+from coaching_service.training.workouts.blocks import batches
 
 
 class _Performed(TypedDict):
@@ -84,7 +82,7 @@ async def import_rows(
     await background_jobs.record_import(
         ctx, progress.job_id, progress.work, result, progress.problems, requested_by=ctx.caller.id
     )
-    sessions = await imported.list_new(ctx, progress.job_id)
+    sessions = await batches.list_new(ctx, progress.job_id)
     return ImportedRows(progress.job_id, result, progress.problems, sessions)
 
 

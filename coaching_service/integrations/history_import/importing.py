@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, cast
 from zoneinfo import ZoneInfo
 
-from coaching_service.core.auth.permissions import EXERCISES
-from coaching_service.core.database.context import Context
+from coaching_service.core.auth.access import EXERCISES
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.recording import LoggedEvent
+from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
+from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError
+from coaching_service.core.jobs.queue import Job, company_of
+from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobStatus, JobWork
 from coaching_service.integrations.history_files.models import Problem, ProblemKind, count_kinds, merge_kinds
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.survey import Survey, survey
 from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import import answers as stored_answers
-from coaching_service.integrations.history_import._documents import (
+from coaching_service.integrations.history_import._planning import (
+    Decisions,
     KnownSessions,
     Target,
     count_sets,
+    create_clients,
+    decide,
     done_sessions,
     loads_left_out,
     notes_cut,
 )
-from coaching_service.integrations.history_import._planning import Decisions, create_clients, decide
 from coaching_service.integrations.history_import._reading import (
     ALREADY_THERE,
     CLIENT_GONE,
@@ -35,7 +42,6 @@ from coaching_service.integrations.history_import._reading import (
     InSlices,
     read_content,
 )
-from coaching_service.integrations.history_import.following import add_to_period, follow
 from coaching_service.integrations.history_import.models import (
     OWN_FORMATS,
     CreatedCounts,
@@ -43,18 +49,195 @@ from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportedPeriod,
     StoredAnswer,
+    empty_result,
 )
-from coaching_service.integrations.history_import.progress import HistoryRefused, Progress
-from coaching_service.integrations.history_import.results import empty_result
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import CREATE, NameAnswer
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workouts.blocks import imported
+from coaching_service.people.team import service as team
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.workouts.blocks import batches as imported
 from coaching_service.training.workouts.blocks.models import BlockSource
+
+Write = Callable[[Context], Awaitable[None]]
+
+
+class HistoryRefused(Exception):
+    """A file cannot be imported as it was requested; nothing more of it is stored."""
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.message, self.code = message, code
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of some records: how many were stored (or would be), by collection; the problems; how many failed."""
+
+    imported: Mapping[str, int] = field(default_factory=dict)
+    errors: Sequence[JobError] = ()
+    failed: int = 0
+
+
+class Progress:
+    """The job of an import, as it was after the last commit."""
+
+    def __init__(self, ctx: Context, job: JobWork) -> None:
+        self.ctx, self._job = ctx, job
+
+    @property
+    def work(self) -> ImportWork:
+        """What the next step needs."""
+        return cast("ImportWork", self._job["work"])
+
+    @property
+    def job_id(self) -> ObjectId:
+        """The identifier of the job."""
+        return self._job["_id"]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """The entry and the record to continue with."""
+        return self.work["entry"], self.work["record"]
+
+    def renew(self, ctx: Context, job: JobWork) -> bool:
+        """Continue in another step; returns False if the job is not where this process has left it."""
+        work = cast("ImportWork", job["work"])
+        if (work["entry"], work["record"], work["isStarted"]) != (*self.position, self.work["isStarted"]):
+            return False
+        self.ctx, self._job = ctx, job
+        return True
+
+    async def show(self, done: int, total: int) -> None:
+        """Store how many rows of the file have been read, of about `total`. Raises Superseded if the job has ended."""
+        fields = {"status": "running", "done": done, "total": max(done, total)}
+        await background_jobs.update(self.ctx, self._job, fields)
+
+    async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
+        """Store that the file has been checked and has `total` records, with what `write` stores."""
+        work: ImportWork = {**self.work, "isStarted": True}
+        fields = {"status": "running", "total": total, "work": work}
+
+        async def store(tx: Context) -> None:
+            await background_jobs.update(tx, self._job, fields, errors=errors)
+            await write(tx)
+
+        await self._commit(store, work)
+
+    async def advance(self, position: tuple[int, int], done: int, outcome: Outcome, write: Write | None = None) -> None:
+        """Store that the import is at `position` after `done` more records, with what `write` stores."""
+        imported = dict(self.work["imported"])
+        for name, count in outcome.imported.items():
+            if count:
+                imported[name] = imported.get(name, 0) + count
+        work: ImportWork = {
+            **self.work,
+            "entry": position[0],
+            "record": position[1],
+            "imported": imported,
+            "failed": self.work["failed"] + outcome.failed,
+        }
+
+        async def store(tx: Context) -> None:
+            await background_jobs.update(tx, self._job, {"work": work}, done=done, errors=outcome.errors)
+            if write is not None:
+                await write(tx)
+
+        await self._commit(store, work)
+
+    async def save(
+        self,
+        work: ImportWork,
+        fields: Mapping[str, Any],
+        write: Write,
+        *,
+        done: int = 0,
+        errors: Sequence[JobError] = (),
+    ) -> None:
+        """Store `fields` of the job, after which its next step needs `work`, with what `write` stores.
+
+        `write` comes first: `work`, if it is one of the fields, may be completed by it.
+        """
+
+        async def store(tx: Context) -> None:
+            await write(tx)
+            await background_jobs.update(tx, self._job, fields, done=done, errors=errors)
+
+        await self._commit(store, work)
+
+    async def end(self, status: JobStatus, errors: Sequence[JobError] = ()) -> None:
+        """Store the result, and delete the file; what was imported before an error stays."""
+        await self._commit(lambda tx: background_jobs.end(tx, self._job, status, errors), self.work)
+
+    async def _commit(self, store: Write, work: ImportWork) -> None:
+        """Run `store` in a transaction; afterwards the next step needs `work`."""
+
+        async def run(tx: Context) -> None:
+            await store(tx)
+            tx.changes.prevent_undo()
+
+        await in_transaction(self.ctx, run)
+        self._job["work"] = work
+
+
+_IMPORT_OPERATION = "importCompany"
+
+UNDO_OPERATION = "undoImport"
+
+
+def add_to_period(
+    before: ImportedPeriod | None, customer_id: ObjectId, days: Sequence[str], sets: int
+) -> ImportedPeriod:
+    """Return what was stored for a client or removed, with more sessions: their days, and the number of their sets."""
+    known = [before["from"], before["to"]] if before else []
+    return {
+        "customerId": customer_id,
+        "sessions": (before["sessions"] if before else 0) + len(days),
+        "sets": (before["sets"] if before else 0) + sets,
+        "from": min([*days, *known]),
+        "to": max([*days, *known]),
+    }
+
+
+async def follow(
+    ctx: Context, import_id: ObjectId, period: ImportedPeriod, event: EventType = "history.imported"
+) -> None:
+    """Derive a client's records and figures again and report one event, in the caller's transaction.
+
+    Raises NotFound if the client has been erased.
+    """
+    await personal_records.rebuild_records(ctx, period["customerId"])
+    data: dict[str, EventValue] = {
+        "importId": import_id,
+        "sessions": period["sessions"],
+        "sets": period["sets"],
+        "from": period["from"],
+        "to": period["to"],
+    }
+    ctx.changes.events.append(LoggedEvent(event, period["customerId"], data, source=period.get("format")))
+    ctx.changes.prevent_undo()
+
+
+async def run_step(services: Services, job: Job) -> None:
+    """Follow the sessions of a client that an import had stored, or an undo removed, when it ended early."""
+    period: ImportedPeriod = job.arguments["period"]
+    import_id: ObjectId = job.arguments["importId"]
+    undo_id: ObjectId | None = job.arguments.get("undoId")
+    event: EventType = "history.removed" if undo_id else "history.imported"
+    operation, job_id = (UNDO_OPERATION, undo_id) if undo_id else (_IMPORT_OPERATION, import_id)
+    try:
+        owner = await team.get_owner(services, company_of(job))
+        ctx = Context(services, operation=operation, batch_id=job_id).acting_as(owner)
+        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, job_id)) or ctx
+        await in_transaction(ctx, lambda tx: follow(tx, import_id, period, event))
+    except NotFound:  # the client or the company has been erased
+        return
+
 
 # What is stored at once: more keeps the requests of others waiting.
 _BATCH_SESSIONS, _BATCH_SETS = 10, 200
+
 # The fields of a result that change with each batch.
 _COUNTED = ("created", "reported", "imported", "from", "to", "problems")
 

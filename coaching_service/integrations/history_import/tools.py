@@ -6,25 +6,28 @@ from collections.abc import Sequence
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, optional
-from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.results import Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, ListOf
-from coaching_service.integrations.background_jobs.models import JobError
+from coaching_service.integrations.background_jobs.models import BACKGROUND_JOB, JobError, StoredCompanyJob
 from coaching_service.integrations.history_import import _rows as imported_rows
+from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
 from coaching_service.library.imported_names.models import CREATE
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
+
 MAX_ROWS = 200
+
 _SHOWN = 20
 
 
@@ -104,3 +107,18 @@ def _describe_problems(problems: Sequence[JobError]) -> list[str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+routes = Routes("/coach/jobs", tag="Export", path_descriptions={"jobId": "The job of the import."})
+
+
+@routes.post("/{jobId}/undo", access=coach(), returns=BACKGROUND_JOB, status=202, errors=(Conflict,))
+async def undo_import(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+    """Undo the import of a table of training history or clients.
+
+    It begins after the response, as a job: what the import created is removed, unless it has been changed or used
+    since; `failed` of the result has what stays. Records and figures of the clients follow. An import of an export of
+    a company, one that has not ended, and one that has stored nothing cannot be undone. Needs what requesting the
+    import needs: `customers.edit` for the history of one client, else the owner.
+    """
+    return await undoing.begin(ctx, job_id)

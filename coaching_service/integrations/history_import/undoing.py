@@ -18,11 +18,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
-from coaching_service.integrations.background_jobs import access
+from coaching_service.integrations.background_jobs import service
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ImportWork, JobWork, StoredCompanyJob
 from coaching_service.integrations.background_jobs.service import Superseded
-from coaching_service.integrations.history_import.following import UNDO_OPERATION, add_to_period, follow
+from coaching_service.integrations.history_import.importing import UNDO_OPERATION, add_to_period, follow
 from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportedPeriod,
@@ -30,14 +30,14 @@ from coaching_service.integrations.history_import.models import (
     RemovedCounts,
     UndoResult,
     UndoWork,
+    table_result,
 )
-from coaching_service.integrations.history_import.results import table_result
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.changes.undo import ImportUndoRequested
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
-from coaching_service.training.workouts.blocks import imported
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import ImportedSession
 
 UNDO = "undo_import"
@@ -63,7 +63,7 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
     Raises NotFound, Forbidden, and Conflict for an import that has not ended, or that cannot be undone: an export of a
     company, a dry run, and one that has stored nothing.
     """
-    await access.require_access(ctx, job_id, writes=True)
+    await service.require_access(ctx, job_id, writes=True)
     job = await background_jobs.get_with_work(ctx, job_id)
     work = cast("ImportWork", job["work"])
     if job["kind"] != "import" or work["contentType"] == ZIP or "answers" not in work or work["isDryRun"]:
@@ -152,7 +152,7 @@ class _Undo:
     async def _remove_sessions(self, tx: Context) -> tuple[UndoWork, int]:
         """Return what the next step needs, and how many sessions this one has seen."""
         work = self._work
-        sessions = await imported.find_imported(tx, work["importId"], work["last"], _BATCH)
+        sessions = await batches.find_imported(tx, work["importId"], work["last"], _BATCH)
         if not sessions:
             return {**work, "entry": _FIGURES, "record": 0}, 0
         commented: set[ObjectId] = set()
@@ -161,7 +161,7 @@ class _Undo:
             ids = [each["_id"] for each in unchanged if each["customerId"] == customer_id]
             commented |= await conversation.find_commented(tx, customer_id, ids)
         ids, staying = _divide({each["_id"]: each["version"] for each in sessions}, commented)
-        await imported.remove_unchanged(tx, work["importId"], ids)
+        await batches.remove_unchanged(tx, work["importId"], ids)
         removed = [each for each in sessions if each["_id"] in ids]
         after: UndoWork = {
             **self._after("sessions", len(ids), staying),

@@ -25,14 +25,13 @@ from coaching_service.integrations.history_files.tables import UnreadableTable
 from coaching_service.integrations.program_sheets.models import ImportedProgram, ProgramImportOptions
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import ResolvedNames, key_of, read_answers
-from coaching_service.people.account.load_units import convert_entered_load
+from coaching_service.people.account.service import convert_entered_load
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.workouts.blocks import batches
-from coaching_service.training.workouts.blocks.models import BlockPlan
-from coaching_service.training.workouts.blocks.plans import plan_of
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.sets.models import PlannedSet
+from coaching_service.training.workouts.blocks.models import BlockPlan, plan_of
+from coaching_service.training.workouts.items.models import ItemInput
+from coaching_service.training.workouts.sets import PlannedSet
 
 _INSTRUCTIONS_LENGTH = 5_000
 

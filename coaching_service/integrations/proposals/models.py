@@ -8,8 +8,10 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core.database.context import Context
 from coaching_service.core.database.models import Stored
-from coaching_service.core.database.recording import Approver, DecidedIn
+from coaching_service.core.database.recording import Approver, DecidedIn, LoggedEvent
+from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Default, Description, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import Source
@@ -18,12 +20,14 @@ from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.people.customers.models import NamedCustomer
 
 Status = Literal["pending", "executed", "rejected", "expired", "failed", "recalled", "stale"]
+
 _STATUS = (
     "`pending`: a coach has to decide; `executed`: approved and done; `rejected`; `expired`: nobody decided within 24 "
     "hours; `failed`: approved, but the assistant was not allowed to do it any more; "
     "`stale`: the records have changed since; "
     "`recalled`: approved, and its messages were recalled, or deleted before the client had read them."
 )
+
 # The result of a tool as programs read it. It depends on the tool: docs/assistants.md describes each.
 ToolResult: TypeAlias = dict[str, Any]
 
@@ -150,3 +154,33 @@ class Decision:
     result: ToolResult | None = None
     place: DecidedIn | None = None
     note: str | None = None
+
+
+def report_creation(ctx: Context, proposal: Proposal) -> None:
+    """Report a new proposal, in the transaction that stores it."""
+    _report(ctx, "proposal.created", proposal, {"expiresAt": proposal["expiresAt"]})
+
+
+def report_decision(ctx: Context, proposal: Proposal, decision: Decision) -> None:
+    """Report a decision, in the transaction that stores it."""
+    data: dict[str, EventValue] = {"status": decision.status}
+    if decision.by is not None:
+        data["decidedBy"] = decision.by["_id"]
+    if decision.place is not None:
+        data["decidedIn"] = decision.place
+    _report(ctx, "proposal.decided", proposal, data)
+
+
+def _report(ctx: Context, event_type: EventType, proposal: Proposal, data: dict[str, EventValue]) -> None:
+    facts: dict[str, EventValue] = {
+        "proposalId": proposal["_id"],
+        "tool": proposal["tool"],
+        "assistantId": proposal["assistant"]["_id"],
+    }
+    event = LoggedEvent(event_type, only_client(proposal), facts | data)
+    ctx.changes.events.append(event)
+
+
+def only_client(proposal: Proposal) -> ObjectId | None:
+    """Return the client of a proposal that concerns no other; None if it concerns several, or none."""
+    return proposal["customerIds"][0] if len(proposal["customerIds"]) == 1 else None

@@ -11,26 +11,24 @@ from typing import Literal, cast
 import orjson
 
 from coaching_service.core import audit, idempotency
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, Visibility
 from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.visibility import Visibility
-from coaching_service.core.database.conflicts import AlreadyClaimed
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, declared_collections, now
 from coaching_service.core.database.recording import Approver, DecidedIn
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import AlreadyClaimed, transactional
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, RequestInProgress
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.list_selection import ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.mcp.tools import find_tool
 from coaching_service.core.pagination import CursorPage
-from coaching_service.integrations.proposals import events, notifications, store
+from coaching_service.integrations.proposals import models, store
 from coaching_service.integrations.proposals.models import (
     Decision,
     NewProposal,
@@ -52,17 +50,65 @@ from coaching_service.integrations.proposals.tool_calls import (
 )
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.changes.visibility import area_of, load_visibility
-from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.people.changes.models import area_of, load_visibility
+from coaching_service.people.customers.models import CustomersDeleted
+from coaching_service.people.notifications import sending as notifications
+from coaching_service.people.notifications.models import DueNotification, Message, Notification
 from coaching_service.people.team import service as team
-from coaching_service.progress.conversation.events import MessagesRecalled
+from coaching_service.progress.conversation.models import MessagesRecalled
 from coaching_service.training.workouts.blocks import sources
+
+# A coach who is in front of the assistant decides meanwhile.
+_DELAY = timedelta(minutes=1)
+
+_INTERVAL = timedelta(minutes=15)
+
+
+async def make_due(ctx: Context, proposal: Proposal) -> None:
+    """Make the notification about a new proposal due, in the transaction that stores it."""
+    coach, assistant = proposal["coachId"], proposal["assistant"]["_id"]
+    due = DueNotification(
+        key=f"proposals:{coach}:{assistant}",
+        kind="proposals",
+        recipient={"type": "coach", "_id": coach},
+        due_at=now() + _DELAY,
+        subject={"assistantId": assistant},
+        interval=_INTERVAL,
+    )
+    await notifications.make_due(ctx, [due])
+
+
+async def write_message(ctx: Context, notification: Notification) -> Message | None:
+    """Return what to send about the proposals that wait since the last notification; None if there are none."""
+    coach, assistant = notification["recipient"]["_id"], notification["subject"]["assistantId"]
+    waiting: Filter = {"coachId": coach, "assistant._id": assistant, **store.has_status("pending")}
+    unannounced = {**waiting, "isMailed": {"$exists": False}}
+    newest = next(iter(await store.find(ctx, unannounced, sort=store.NEWEST_FIRST, limit=1)), None)
+    if newest is None:
+        return None
+    number = await store.proposals.set_derived(ctx, waiting, {"$set": {"isMailed": True}})
+    what = "something" if number == 1 else f"{number} things"
+    return Message(
+        subject="Your assistant waits for your decision",
+        paragraphs=[f"Your assistant {newest['assistant']['name']} proposes {what} that you have to approve first."],
+        button="Look at it, and decide",
+        path=f"/app/proposals/{newest['_id']}" if number == 1 else "/app/proposals?status=pending",
+        notes=["Nothing is done until you approve it, and nothing at all if you do not within 24 hours."],
+        reason=f"You receive this mail because an assistant acts for you at {ctx.caller.company.name}.",
+        title="Your assistant waits for your decision",
+        text=f"It proposes {what}",
+    )
+
 
 # The operations in the history of what happens to a proposal without a request of a coach.
 PROPOSE, EXPIRE = "propose_change", "expire_proposal"
+
 _HIDDEN = "It changes records that you may not see."
+
 MAX_PENDING = 50  # of one assistant and coach
+
 _LOOK_AGAIN = timedelta(seconds=8)  # whether the records have changed
+
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
 
@@ -115,9 +161,9 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
     }
     proposal = await store.create(ctx, new)
     arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
-    await queue.enqueue(ctx, EXPIRE, arguments, after=_LOOK_AGAIN, about=events.only_client(proposal))
-    await notifications.make_due(ctx, proposal)
-    events.report_creation(ctx, proposal)
+    await queue.enqueue(ctx, EXPIRE, arguments, after=_LOOK_AGAIN, about=models.only_client(proposal))
+    await make_due(ctx, proposal)
+    models.report_creation(ctx, proposal)
     return proposal
 
 
@@ -282,7 +328,7 @@ async def reject(
     proposal = await _get_open(ctx, proposal_id)
     if not await _decide(ctx, proposal, Decision("rejected", _identify_coach(ctx), None, place, note or None)):
         raise ProposalClosed
-    await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=events.only_client(proposal))
+    await audit.record(ctx, "proposal.rejected", proposalId=proposal_id, about=models.only_client(proposal))
     return await get(ctx, proposal_id)
 
 
@@ -383,7 +429,7 @@ async def _decide(ctx: Context, proposal: Proposal, decision: Decision) -> bool:
     """Store a decision by which nothing is done; returns whether there was none before."""
     if not await store.decide(ctx, proposal["_id"], decision):
         return False
-    events.report_decision(ctx, proposal, decision)
+    models.report_decision(ctx, proposal, decision)
     return True
 
 

@@ -8,8 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from coaching_service.core.auth.access import coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments
-from coaching_service.core.mcp.lists import format_time
+from coaching_service.core.mcp.arguments import Arguments, format_time
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice, Identifier, Text

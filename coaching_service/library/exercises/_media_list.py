@@ -10,9 +10,8 @@ from marshmallow import fields
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import GIF, file_extension
+from coaching_service.core.media import GIF, VIDEO_TYPES, file_extension
 from coaching_service.core.validation import Link
-from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.library.exercises.models import MediaType, NewExerciseMedia, StoredMedia
 
 MAX_UPLOADS = 20

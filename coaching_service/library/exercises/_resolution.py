@@ -31,8 +31,15 @@ from coaching_service.library.exercises._name_words import (
     one_spelling,
     spellings_of,
 )
-from coaching_service.library.exercises._search import expand, search
-from coaching_service.library.exercises._search_index import MIN_TYPO_LENGTH, Line, SearchIndex, Vocabulary, numbers_of
+from coaching_service.library.exercises._search_index import (
+    MIN_TYPO_LENGTH,
+    Line,
+    SearchIndex,
+    Vocabulary,
+    expand,
+    numbers_of,
+    search,
+)
 
 MAX_NAME_LENGTH = 80  # longer names mean only the exercise that has exactly this name
 MAX_ALTERNATIVES = 3

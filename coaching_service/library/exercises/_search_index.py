@@ -6,23 +6,35 @@ found by its trigrams: groups of three successive letters.
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from functools import cached_property, lru_cache, reduce
+from itertools import accumulate, islice, pairwise, product
+from operator import and_, or_
 
 from rapidfuzz.distance import OSA
 
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Filter, Ownership
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import normalize, without_apostrophes
+from coaching_service.library.exercises import override_store, store
 from coaching_service.library.exercises.models import SearchEntry
 
 MIN_TYPO_LENGTH = 4
+
 _MIN_SHARED = 0.4  # of the trigrams of a word, in those that resemble it
+
 _MAX_SIMILAR = 8
+
 _COMMON_PARTS, _OWN_PARTS = 8, 8
+
 _CACHED_TEXTS = 2048
+
 _Key = tuple[ObjectId, str, int, int, bool, bool]  # the values of a SearchEntry
 
 
@@ -287,6 +299,7 @@ def _make_part(keys: Iterable[_Key]) -> IndexPart:
 
 # The whole shared library and what a filter leaves of it; what companies have of their own.
 _common_part: Callable[[tuple[_Key, ...]], IndexPart] = lru_cache(_COMMON_PARTS)(_make_part)
+
 _own_part: Callable[[tuple[_Key, ...]], IndexPart] = lru_cache(_OWN_PARTS)(_make_part)
 
 
@@ -311,3 +324,183 @@ def singular(word: str) -> str:
 
 def _trigrams(text: str) -> set[str]:
     return {text[start : start + 3] for start in range(len(text) - 2)}
+
+
+async def load_index(ctx: Context, condition: Filter, ownership: Ownership) -> SearchIndex:
+    """Return the index of the exercises that meet a condition, with the aliases that the company has added.
+
+    What is not cached of it is made on a thread: other requests continue meanwhile.
+    """
+    entries = await _load_entries(ctx, condition, ownership)
+    return index_of(entries) if ctx.thread is not None else await asyncio.to_thread(index_of, entries)
+
+
+async def _load_entries(ctx: Context, condition: Filter, ownership: Ownership) -> list[SearchEntry]:
+    entries, own_aliases = await gather_reads(
+        ctx, store.find_search_entries(ctx, condition, ownership=ownership), override_store.find_aliases(ctx)
+    )
+    complete = [_with_aliases(entry, own_aliases.get(entry["_id"])) for entry in entries]
+    return [{**entry, "search": without_apostrophes(entry["search"])} for entry in complete]
+
+
+def _with_aliases(entry: SearchEntry, added: Sequence[str] | None) -> SearchEntry:
+    """Return what is searched of an exercise with the aliases that the company has added."""
+    if not added:
+        return entry
+    lines, last = entry["search"].split("\n"), entry["names"] + entry["aliases"]
+    search_text = "\n".join([*lines[:last], *map(normalize, added), *lines[last:]])
+    return {**entry, "search": search_text, "aliases": entry["aliases"] + len(added), "isCommon": False}
+
+
+ENOUGH_MATCHES = 5
+
+_EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
+
+_MAX_ALTERNATIVES = 64
+
+# Common abbreviations and short forms, with the words that they stand for.
+ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
+    "bb": ("barbell",),
+    "bss": ("bulgarian", "split", "squat"),
+    "bw": ("bodyweight",),
+    "cgbp": ("close", "grip", "bench", "press"),
+    "db": ("dumbbell",),
+    "du": ("double", "under"),
+    "ghr": ("glute", "ham", "raise"),
+    "hspu": ("handstand", "push", "up"),
+    "kb": ("kettlebell",),
+    "mb": ("medicine", "ball"),
+    "ohp": ("overhead", "press"),
+    "ohs": ("overhead", "squat"),
+    "rdl": ("romanian", "deadlift"),
+    "sldl": ("stiff", "leg", "deadlift"),
+    "tgu": ("turkish", "get", "up"),
+    "ttb": ("toe", "to", "bar"),
+    "t2b": ("toe", "to", "bar"),
+    "alt": ("alternating",),
+    "dl": ("deadlift",),
+    "ext": ("extension",),
+    "inc": ("incline",),
+    "med": ("medicine",),
+    "oh": ("overhead",),
+    "sa": ("single", "arm"),
+    "sl": ("single", "leg"),
+    "ab": ("abdominal",),
+    "bi": ("bicep",),
+    "delt": ("deltoid",),
+    "hammy": ("hamstring",),
+    "pec": ("chest",),
+    "quad": ("quadricep",),
+    "tri": ("tricep",),
+}
+
+# Which exercises a muscle's short name alone stands for, as an abbreviation of each.
+_COMMON: Mapping[str, frozenset[str]] = {
+    "ab": frozenset({"ab wheel rollout", "crunch", "hanging leg raise", "plank", "sit up"}),
+    "delt": frozenset({"barbell overhead press", "dumbbell lateral raise", "face pull", "dumbbell rear delt fly"}),
+    "hammy": frozenset({"lying leg curl", "nordic hamstring curl", "romanian deadlift", "stiff leg deadlift"}),
+    "pec": frozenset({"barbell bench press", "cable fly", "dumbbell bench press", "dumbbell fly", "push up"}),
+    "quad": frozenset(
+        {"barbell back squat", "barbell front squat", "bulgarian split squat", "leg extension", "leg press"}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The matching exercises in order, and their numbers; `tolerant` if some match only with a typing error."""
+
+    ids: list[ObjectId]
+    numbers: list[int]
+    tolerant: bool
+
+
+@dataclass(frozen=True)
+class _Query:
+    """One reading of the keywords: `text` without hyphens, as it was typed, and its words in the singular."""
+
+    text: str
+    words: tuple[str, ...]
+
+    @property
+    def joined(self) -> str:
+        return "".join(self.words)
+
+
+def search(index: SearchIndex, keywords: str, use_counts: Mapping[ObjectId, int]) -> SearchResult:
+    """Return the exercises that match `keywords`; `use_counts` states how often the company uses an exercise."""
+    text = " ".join(without_apostrophes(normalize(keywords)).replace("-", " ").replace(",", " ").split())
+    words = split_words(text)
+    if not words:
+        return SearchResult([], [], tolerant=False)
+    ranking = _Ranking(index, use_counts, _COMMON.get(" ".join(words), frozenset()))
+    numbers = ranking.take_matches(_with_abbreviations(text, words))
+    with_typos = []
+    if len(numbers) < ENOUGH_MATCHES:
+        with_typos = ranking.take_matches(_with_corrections(words, index.vocabulary))
+    numbers += with_typos
+    return SearchResult([index.entries[each]["_id"] for each in numbers], numbers, tolerant=bool(with_typos))
+
+
+def _with_abbreviations(text: str, words: Sequence[str]) -> list[_Query]:
+    """Return the keywords as they were typed, and with their abbreviations written out."""
+    expanded = tuple(expand(text.split()))
+    queries = [_Query(text, tuple(words))]
+    return queries if expanded == queries[0].words else [*queries, _Query(" ".join(expanded), expanded)]
+
+
+def expand(words: Iterable[str]) -> Iterator[str]:
+    """Iterate over words in the singular, their abbreviations written out."""
+    for word in words:
+        shorter = singular(word)
+        yield from ABBREVIATIONS.get(word, ABBREVIATIONS.get(shorter, (shorter,)))
+
+
+def _with_corrections(words: Sequence[str], vocabulary: Vocabulary) -> list[_Query]:
+    """Return the keywords with words of the exercises that differ by shorter typing error in place of their own."""
+    choices = [[word, *vocabulary.with_one_typo(word)] for word in words]
+    alternatives = islice(product(*choices), 1, _MAX_ALTERNATIVES)  # the first shorter is as typed
+    return [_Query(" ".join(corrected), corrected) for corrected in alternatives]
+
+
+class _Ranking:
+    """Ranks the exercises that match queries; names in `common` match exactly."""
+
+    def __init__(self, index: SearchIndex, use_counts: Mapping[ObjectId, int], common: frozenset[str]) -> None:
+        self._index, self._use_counts, self._common = index, use_counts, common
+        self._remaining = index.all
+        self._containing = lru_cache(None)(index.containing)
+
+    def take_matches(self, queries: Sequence[_Query]) -> list[int]:
+        """Return the exercises that match any of the queries and were not returned before, best match first."""
+        matches = [(query, self._matching(query)) for query in queries]
+        matching = reduce(or_, (each for _, each in matches), 0)
+        ranked = []
+        for number in numbers_of(matching):
+            entry = self._index.entries[number]
+            name = entry["search"].partition("\n")[0]
+            if name.replace("-", " ") in self._common:
+                rank = _EXACT
+            else:
+                rank = min(self._rank(number, query) for query, each in matches if each >> number & 1)
+            ranked.append((rank, -self._use_counts.get(entry["_id"], 0), name, entry["_id"], number))
+        self._remaining &= ~matching
+        return [number for *_, number in sorted(ranked)]
+
+    def _matching(self, query: _Query) -> int:
+        """Return the remaining exercises in which every word of a query occurs."""
+        return reduce(and_, map(self._containing, query.words), self._remaining)
+
+    def _rank(self, number: int, query: _Query) -> int:
+        """Return how well an exercise matches a query, 0 for the best."""
+        lines = self._index.lines(number)
+        if any(query.joined == line.joined for line in lines):
+            return _EXACT
+        names = lines[: self._index.entries[number]["names"]]
+        if any(line.text.startswith(query.text) or line.words[: len(query.words)] == query.words for line in names):
+            return _NAME_PREFIX
+        if any(line.whole_words.issuperset(query.words) for line in names):
+            return _NAME_WORDS
+        if frozenset().union(*(line.whole_words for line in lines)).issuperset(query.words):
+            return _ALIAS_WORDS
+        return _SUBSTRING

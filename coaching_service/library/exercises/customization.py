@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from coaching_service.core.database import files
-from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import _media_list, override_store, store
-from coaching_service.library.exercises.models import Exercise, ExerciseMedia, StoredExercise, StoredMedia
-from coaching_service.library.exercises.override_models import ExerciseOverride, Override
+from coaching_service.library.exercises.models import (
+    Exercise,
+    ExerciseMedia,
+    ExerciseOverride,
+    Override,
+    StoredExercise,
+    StoredMedia,
+)
 from coaching_service.library.exercises.service import present, version_of
 
 

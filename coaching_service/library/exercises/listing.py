@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Final, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, Ownership
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import RANKED, ListPart
-from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListSelection
+from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, RANKED, UPDATED, ListPart, ListSelection
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises import _search_entries, override_store, store
-from coaching_service.library.exercises._search import search
-from coaching_service.library.exercises.models import Exercise, ExercisePage, StoredExercise
+from coaching_service.library.exercises import _search_index, override_store, store
+from coaching_service.library.exercises._search_index import search
+from coaching_service.library.exercises.models import Exercise, ExerciseKind, ExercisePage, StoredExercise
 from coaching_service.library.exercises.service import present
+from coaching_service.library.exercises.store import BY_NAME, exercises
 from coaching_service.library.exercises.use_counts import load_use_counts
 
 
@@ -59,7 +59,7 @@ async def list_exercises(
         return cast("ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
     list_part = ListPart(ctx, "exercises", filters, RANKED, page=page, size=size, after=after)
     index, use_counts = await gather_reads(
-        ctx, _search_entries.load_index(ctx, condition, ownership), load_use_counts(ctx)
+        ctx, _search_index.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
     result = search(index, keywords, use_counts)
     ids, cursor = list_part.cut_ranked(result.ids)
@@ -87,7 +87,7 @@ async def _page_by_update(
     )
     listed, tolerant = updates, False
     if keywords:
-        result = search(await _search_entries.load_index(ctx, condition, ownership), keywords, {})
+        result = search(await _search_index.load_index(ctx, condition, ownership), keywords, {})
         matching, tolerant = set(result.ids), result.tolerant
         listed = [each for each in updates if each["_id"] in matching]
     for each in listed:
@@ -117,7 +117,7 @@ async def suggest_exercises(ctx: Context, keywords: str, size: int) -> list[Exer
 
 
 async def _suggest_matches(ctx: Context, keywords: str, size: int) -> list[Exercise]:
-    index, use_counts = await gather_reads(ctx, _search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
+    index, use_counts = await gather_reads(ctx, _search_index.load_index(ctx, {}, "all"), load_use_counts(ctx))
     name = without_apostrophes(normalize(keywords))
     exact = {entry["_id"] for entry in index.entries if entry["search"].partition("\n")[0] == name}
     ids = search(index, keywords, use_counts).ids
@@ -132,3 +132,52 @@ async def _suggest_used(ctx: Context, size: int) -> list[Exercise]:
     used = await present_all(ctx, (await store.find_by_ids(ctx, ids[: 2 * size]))[:size])
     known = {exercise["_id"] for exercise in used}
     return [*used, *(exercise for exercise in by_name["docs"] if exercise["_id"] not in known)][:size]
+
+
+_FIELDS: Final = ("name", "muscleGroups", "movementPattern")
+
+
+async def list_alternatives(ctx: Context, exercise_id: ObjectId, count: int) -> list[ExerciseKind]:
+    """Return at most `count` exercises with the movement pattern or a primary muscle of an exercise, best first.
+
+    First those with both, then those with the pattern; among these, those that the company plans most, then by name.
+    Empty for an exercise of another company.
+    """
+    exercise = await exercises.find_one(ctx, {"_id": exercise_id}, _FIELDS)
+    if exercise is None:
+        return []
+    muscles = _primary_muscles(exercise)
+    pattern = exercise.get("movementPattern")
+    alike: list[Filter] = [
+        {"muscleGroups": {"$elemMatch": {"_id": {"$in": list(muscles)}, "role": "primary"}}},
+        *([{"movementPattern": pattern}] if pattern else []),
+    ]
+    others = {"deletedAt": None, "_id": {"$ne": exercise_id}, "$or": alike}
+    similar, uses = await gather_reads(
+        ctx, exercises.find(ctx, others, fields=_FIELDS, hint=BY_NAME), load_use_counts(ctx)
+    )
+
+    def rank(each: ExerciseKind) -> tuple[int, int, str]:
+        has_pattern = pattern is not None and each.get("movementPattern") == pattern
+        has_muscle = bool(muscles & _primary_muscles(each))
+        return -(2 * has_pattern + has_muscle), -uses.get(each["_id"], 0), each["name"].casefold()
+
+    return sorted(similar, key=rank)[:count]
+
+
+async def list_training(ctx: Context, muscle_id: ObjectId) -> set[ObjectId]:
+    """Return the exercises that train a muscle most."""
+    where: Filter = {"deletedAt": None, "muscleGroups": {"$elemMatch": {"_id": muscle_id, "role": "primary"}}}
+    return {each["_id"] for each in await exercises.find(ctx, where, fields=("_id",), hint=BY_NAME)}
+
+
+async def find_movement(ctx: Context, exercise_id: ObjectId) -> tuple[str, str] | None:
+    """Return the movement pattern and the equipment of an exercise, None unless both are known."""
+    exercise = await exercises.find_one(ctx, {"_id": exercise_id}, ("movementPattern", "equipment"))
+    if exercise is None or not exercise.get("movementPattern") or not exercise["equipment"]:
+        return None
+    return str(exercise.get("movementPattern")), exercise["equipment"]
+
+
+def _primary_muscles(exercise: ExerciseKind) -> set[ObjectId]:
+    return {muscle["_id"] for muscle in exercise["muscleGroups"] if muscle["role"] == "primary"}

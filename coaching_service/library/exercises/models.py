@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 from marshmallow import fields
 
-from coaching_service.core.database.models import Returned
+from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Change, Default, Description, Optional, Part, Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.pagination import Page
-from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text
+from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text, Version
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
+
 Level = Literal["beginner", "intermediate", "expert"]
+
 Role = Literal["primary", "secondary"]
+
 MediaType = Literal["image", "video", "gif", "link"]
+
 MovementPattern = Literal[
     "squat",
     "lunge",
@@ -56,18 +62,30 @@ MovementPattern = Literal[
     "throw",
     "locomotion",
 ]
+
 Force = Literal["push", "pull", "static"]
+
 Mechanic = Literal["compound", "isolation"]
+
 Laterality = Literal["bilateral", "unilateral", "alternating"]
+
 LoadType = Literal["load", "assistance", "added"]
+
 LOAD: LoadType = "load"
+
 ASSISTANCE: LoadType = "assistance"
+
 ADDED: LoadType = "added"
+
 LOAD_TYPES: tuple[LoadType, ...] = get_args(LoadType)
+
 # What a list of exercises can be restricted to, in place of a type.
 MINE, PUBLIC = "my", "public"
+
 TYPES: tuple[ExerciseType, ...] = get_args(ExerciseType)
+
 LEVELS: tuple[Level, ...] = get_args(Level)
+
 _LOAD_TYPE = (
     "What the loads of its sets mean. `load`: more is better. `assistance`: help, as of an assisted pull-up machine: "
     "less is better, and there is no estimated 1RM and no volume load. `added`: added to the body's weight, as of "
@@ -268,7 +286,9 @@ OwnExercise: TypeAlias = Part[
         "thumbnail",
     ],
 ]
+
 ExerciseChange: TypeAlias = Change[NewExercise]
+
 ExerciseFields: TypeAlias = Partial[ExerciseContent]
 
 
@@ -392,3 +412,42 @@ class ExerciseLibrary(TypedDict):
     _id: ObjectId
     name: str
     companyId: ObjectId | None
+
+
+@dataclass(frozen=True)
+class LoadTypeChanged(DomainEvent):
+    """What the loads of one of the company's exercises mean changed: figures derived from its logs follow it."""
+
+    exercise_id: ObjectId
+
+
+class _Override(TypedDict):
+    videoLink: Annotated[str | None, Link()]
+    defaultInstructions: Annotated[str | None, Text(max_length=TEXT_LENGTH)]
+    aliases: Annotated[
+        list[str],
+        StringList(max_length=200),
+        Default(list),
+        Description("Names that the company uses, in addition to the shared aliases."),
+    ]
+
+
+class ExerciseOverride(_Override):
+    """What the company changes in a shared exercise; a field that is absent or null is as in the shared library."""
+
+    version: NotRequired[Annotated[int, Version()]]
+
+
+class OverrideContent(_Override):
+    """What a company changes in a shared exercise, and the media it adds."""
+
+    media: list[StoredMedia]
+
+
+class Override(OverrideContent, Stored):
+    """The stored changes of a company in a shared exercise."""
+
+    exerciseId: ObjectId
+
+
+OverrideFields: TypeAlias = Partial[OverrideContent]

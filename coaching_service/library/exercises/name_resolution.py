@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import Unprepared, gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize, without_apostrophes
-from coaching_service.library.exercises import _search_entries, service, store
+from coaching_service.library.exercises import _search_index, service, store
 from coaching_service.library.exercises._resolution import EXACT_SCORE, Candidate, Resolution, resolve
 from coaching_service.library.exercises.name_models import ExerciseMatch, ResolvedExerciseName
 from coaching_service.library.exercises.use_counts import load_use_counts
@@ -57,7 +57,7 @@ async def _prepare(ctx: Context, names: Mapping[str, str], known: KnownExercises
 
 
 async def _resolve(ctx: Context, names: Sequence[str], known: KnownExercises | None) -> list[ResolvedExerciseName]:
-    index, use_counts = await gather_reads(ctx, _search_entries.load_index(ctx, {}, "all"), load_use_counts(ctx))
+    index, use_counts = await gather_reads(ctx, _search_index.load_index(ctx, {}, "all"), load_use_counts(ctx))
     known_ids = frozenset(await known.load(ctx)) if known is not None else frozenset()
 
     def resolve_each() -> list[Resolution]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core.text import normalize, without_apostrophes
 from coaching_service.library.exercises._name_words import one_spelling
-from coaching_service.library.exercises._search import ABBREVIATIONS
-from coaching_service.library.exercises._search_index import split_words
+from coaching_service.library.exercises._search_index import ABBREVIATIONS, split_words
 from coaching_service.library.exercises.models import MuscleRole
 from coaching_service.library.exercises.muscles import ID_OF
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, coach_with_any
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.access import EXERCISES, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
@@ -13,7 +12,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.library.exercises import customization, listing, models, name_resolution, override_models, service
+from coaching_service.library.exercises import customization, listing, models, name_resolution, service
 from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
 from coaching_service.library.exercises.schemas import (
     EXERCISE,
@@ -148,7 +147,7 @@ async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> None:
     example={"videoLink": "https://video.example.com/squat", "aliases": ["Box squat Tuesday"]},
 )
 async def replace_exercise_override(
-    ctx: Context, exercise_id: ObjectId, body: override_models.ExerciseOverride
+    ctx: Context, exercise_id: ObjectId, body: models.ExerciseOverride
 ) -> models.Exercise:
     """Set the company's own video, instructions and aliases of a shared exercise.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.access import EXERCISES
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.models import Returned
@@ -24,7 +24,6 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.text import normalize
 from coaching_service.library.exercises import _media_list, muscles, override_store, store, use_counts
-from coaching_service.library.exercises.events import LoadTypeChanged
 from coaching_service.library.exercises.models import (
     LOAD,
     Exercise,
@@ -35,15 +34,16 @@ from coaching_service.library.exercises.models import (
     ExerciseMedia,
     ExerciseName,
     ExerciseTexts,
+    LoadTypeChanged,
     MuscleGroup,
     MuscleRole,
     NewExercise,
+    Override,
     OwnExercise,
     StoredExercise,
     StoredMedia,
     TrainedMuscle,
 )
-from coaching_service.library.exercises.override_models import Override
 
 SHARED_LIBRARY = stable_id("library", "shared")
 

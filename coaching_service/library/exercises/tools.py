@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import EXERCISES
+from coaching_service.core.auth.access import EXERCISES, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional, paged
-from coaching_service.core.mcp.lists import PageWithHint, join_facts, list_answer
+from coaching_service.core.mcp.arguments import (
+    Arguments,
+    PageWithHint,
+    ToolPage,
+    join_facts,
+    list_answer,
+    optional,
+    paged,
+)
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.auth.access import METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.field_schemas import input_of, output_of
@@ -12,8 +11,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import patch_of
 from coaching_service.library.metric_sets import service
-from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricUnit, NewMetricsSet
-from coaching_service.library.metric_sets.units import unit_id
+from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricUnit, NewMetricsSet, unit_id
 
 routes = Routes("", tag="Metric sets")
 _SETS = "/coach/metrics-sets"

@@ -13,6 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.library.metric_sets import store
 from coaching_service.library.metric_sets.models import (
+    UNITS,
     Metric,
     MetricSet,
     MetricSetChange,
@@ -25,7 +26,6 @@ from coaching_service.library.metric_sets.models import (
     StoredMetric,
     StoredMetricSet,
 )
-from coaching_service.library.metric_sets.units import UNITS
 
 
 async def list_all(ctx: Context, *, updated_since: datetime | None = None) -> list[MetricSet]:

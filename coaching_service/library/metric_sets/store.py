@@ -15,8 +15,7 @@ from coaching_service.core.errors import invalid_field
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Text
-from coaching_service.library.metric_sets.models import StoredMetricSet
-from coaching_service.library.metric_sets.units import UNITS
+from coaching_service.library.metric_sets.models import UNITS, StoredMetricSet
 
 
 def _event(_: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:

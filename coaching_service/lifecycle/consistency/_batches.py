@@ -11,7 +11,7 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.database.transactions import reading_snapshot
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import inspection
-from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from coaching_service.people.account.service import ERASE
 
 BATCH = 500

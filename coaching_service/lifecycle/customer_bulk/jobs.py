@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import require_permission
-from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.auth.access import CUSTOMERS, METRICS, require_permission
 from coaching_service.core.database.context import Context
+from coaching_service.core.events import Accepted
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.customer_bulk import schedules, service
+from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, CustomerSelection, Selection
 from coaching_service.lifecycle.customer_bulk.service import Operation, Run
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
-from coaching_service.training.schedule import effects
+from coaching_service.training.schedule import service as effects
 
 _AT_ONCE = 200
 _SCHEDULES_AT_ONCE = 20
@@ -69,7 +68,7 @@ async def run_operation(
 ) -> BulkResult:
     """Run the operation with this operationId."""
     if (change := _SCHEDULES.get(operation)) is not None:
-        return await schedules.change(ctx, selection, change, arguments, run)
+        return await service.change(ctx, selection, change, arguments, run)
     return await service.run_operation(ctx, selection, await _OPERATIONS[operation](ctx, arguments), run)
 
 

@@ -2,45 +2,143 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from marshmallow import Schema, ValidationError, validates_schema
+
+from coaching_service.core.auth.access import CUSTOMERS, METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
+from coaching_service.core.events import Accepted
+from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
-from coaching_service.lifecycle.customer_bulk import jobs, models, schemas
+from coaching_service.lifecycle.customer_bulk import jobs, models
+from coaching_service.training.schedule.schemas import (
+    ExerciseReplacement,
+    ScheduleAdjustment,
+    ScheduleClearing,
+    ScheduleCopy,
+)
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlockShift
+
+
+class _Selected(models.Strict):
+    @validates_schema
+    def one_or_the_other(self, data: models.CustomerSelection, **_: Any) -> None:
+        """Either `ids` or `filter`; `excludeIds` only with `filter`."""
+        if ("ids" in data) == ("filter" in data):
+            raise ValidationError("needs either ids or filter", "selection")
+        if "excludeIds" in data and "ids" in data:
+            raise ValidationError("may accompany filter only", "excludeIds")
+
+
+class _SomeGroups(_Selected):
+    @validates_schema
+    def some_groups(self, data: Mapping[str, Any], **_: Any) -> None:
+        """At least one group."""
+        if not data.get("groups"):
+            raise ValidationError("should not be empty", "groups")
+
+
+class _SelectedSchedules(models.Strict):
+    @validates_schema
+    def one_or_the_other(self, data: models.Selection, **_: Any) -> None:
+        """One of `ids`, `filter` and `assignedProgramId`; `excludeIds` not with `ids`."""
+        if sum(name in data for name in ("ids", "filter", "assignedProgramId")) != 1:
+            raise ValidationError("needs either ids or filter, or assignedProgramId", "selection")
+        if "excludeIds" in data and "ids" in data:
+            raise ValidationError("may accompany filter or assignedProgramId only", "excludeIds")
+
+
+def _of_schedules(name: str, change: type[Schema], description: str) -> Schema:
+    return input_of(models.Selection, _SelectedSchedules, change, name=name, description=description)()
+
+
+SELECTION = input_of(models.CustomerSelection, _Selected)()
+
+GROUPS_CHANGE = input_of(models.BulkGroupsChange, _SomeGroups)()
+
+TRAINER_ASSIGNMENT = input_of(models.BulkTrainerAssignment, _Selected)()
+
+PROGRAM_ASSIGNMENT = input_of(models.BulkProgramAssignment, _Selected)()
+
+METRICS_SET_ASSIGNMENT = input_of(models.BulkMetricsSetAssignment, _Selected)()
+
+MESSAGE = input_of(models.BulkMessage, _Selected)()
+
+SCHEDULE_ADJUSTMENT = _of_schedules(
+    "BulkScheduleAdjustment",
+    ScheduleAdjustment,
+    "The clients, the days of their calendars, and how the items change.",
+)
+
+EXERCISE_REPLACEMENT = _of_schedules(
+    "BulkExerciseReplacement",
+    ExerciseReplacement,
+    "The clients, the exercise to replace, the one that takes its place, and the days.",
+)
+
+SCHEDULE_CLEARING = _of_schedules(
+    "BulkScheduleClearing", ScheduleClearing, "The clients, and the days of their calendars to clear."
+)
+
+SCHEDULE_SHIFT = _of_schedules(
+    "BulkScheduleShift",
+    WorkoutBlockShift,
+    "The clients, the first date of the blocks to shift, and the number of days.",
+)
+
+SCHEDULE_COPY = _of_schedules(
+    "BulkScheduleCopy",
+    ScheduleCopy,
+    "The clients, the days of their calendars to copy, and the date on which the first copy begins.",
+)
+
+SCHEDULE_RESULT = output_of(
+    models.BulkResult,
+    name="BulkScheduleResult",
+    description="The result of an operation on the schedules of many clients.",
+    with_private=("results",),
+)
+
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
 
+
 Result = models.BulkResult | Accepted
+
 _bulk = partial(routes.post, status=200, returns=models.BulkResult, request_class="bulk", resumable=True)
+
 # An operation on the schedules of clients.
-_schedule = partial(_bulk, access=coach(CUSTOMERS.EDIT), returns=schemas.SCHEDULE_RESULT, errors=(NotFound,))
+_schedule = partial(_bulk, access=coach(CUSTOMERS.EDIT), returns=SCHEDULE_RESULT, errors=(NotFound,))
+
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
+
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
+
 _PROGRAM = {"assignedProgramId": "66f0c0ffee0000000000abcd"}
+
 _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
+
 _PROGRESSION = {"load": {"add": 2.5}}
 
 
-@_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=schemas.SELECTION, example=_IDS)
+@_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=SELECTION, example=_IDS)
 async def bulk_archive_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Archive clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=schemas.SELECTION, example=_IDS)
+@_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=SELECTION, example=_IDS)
 async def bulk_unarchive_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Restore archived clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk(
-    "/groups-add", access=coach(CUSTOMERS.EDIT), body=schemas.GROUPS_CHANGE, example={**_FILTER, "groups": ["Spring"]}
-)
+@_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=GROUPS_CHANGE, example={**_FILTER, "groups": ["Spring"]})
 async def bulk_add_groups(ctx: Context, body: models.BulkGroupsChange, claim: Claim | None) -> Result:
     """Add clients to groups."""
     return await jobs.execute(ctx, body, claim)
@@ -49,7 +147,7 @@ async def bulk_add_groups(ctx: Context, body: models.BulkGroupsChange, claim: Cl
 @_bulk(
     "/groups-remove",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.GROUPS_CHANGE,
+    body=GROUPS_CHANGE,
     example={**_FILTER, "groups": ["Winter"]},
 )
 async def bulk_remove_groups(ctx: Context, body: models.BulkGroupsChange, claim: Claim | None) -> Result:
@@ -60,7 +158,7 @@ async def bulk_remove_groups(ctx: Context, body: models.BulkGroupsChange, claim:
 @_bulk(
     "/assign-trainer",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.TRAINER_ASSIGNMENT,
+    body=TRAINER_ASSIGNMENT,
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
@@ -75,7 +173,7 @@ async def bulk_assign_trainer(ctx: Context, body: models.BulkTrainerAssignment, 
 @_bulk(
     "/assign-program",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.PROGRAM_ASSIGNMENT,
+    body=PROGRAM_ASSIGNMENT,
     returns=models.BulkAssignmentResult,
     errors=(NotFound,),
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
@@ -91,7 +189,7 @@ async def bulk_assign_program(ctx: Context, body: models.BulkProgramAssignment, 
 @_bulk(
     "/assign-metrics-set",
     access=coach(METRICS.EDIT),
-    body=schemas.METRICS_SET_ASSIGNMENT,
+    body=METRICS_SET_ASSIGNMENT,
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
@@ -103,7 +201,7 @@ async def bulk_assign_metrics_set(ctx: Context, body: models.BulkMetricsSetAssig
 @_bulk(
     "/message",
     access=coach(CUSTOMERS.EDIT),
-    body=schemas.MESSAGE,
+    body=MESSAGE,
     example={**_IDS, "text": "The gym is closed on Monday."},
 )
 async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim | None) -> Result:
@@ -116,7 +214,7 @@ async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim
 
 @_schedule(
     "/schedule-adjust",
-    body=schemas.SCHEDULE_ADJUSTMENT,
+    body=SCHEDULE_ADJUSTMENT,
     example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION},
 )
 async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
@@ -130,7 +228,7 @@ async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Clai
 
 @_schedule(
     "/schedule-replace-exercise",
-    body=schemas.EXERCISE_REPLACEMENT,
+    body=EXERCISE_REPLACEMENT,
     example={
         **_PROGRAM,
         "exerciseId": "66f0c0ffee0000000000abcd",
@@ -146,15 +244,13 @@ async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, 
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule(
-    "/schedule-clear", body=schemas.SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True}, deletes=True
-)
+@_schedule("/schedule-clear", body=SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True}, deletes=True)
 async def bulk_clear_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Remove the workouts with nothing done from days of the calendars of clients."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-shift", body=schemas.SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
+@_schedule("/schedule-shift", body=SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
 async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Shift the workouts of clients.
 
@@ -163,13 +259,13 @@ async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim
     return await jobs.execute(ctx, body, claim)
 
 
-@_schedule("/schedule-copy", body=schemas.SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
+@_schedule("/schedule-copy", body=SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
 async def bulk_copy_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
     """Copy days of the calendars of clients, each client's days to the same client."""
     return await jobs.execute(ctx, body, claim)
 
 
-@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=schemas.SELECTION, example=_IDS, deletes=True)
+@_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=SELECTION, example=_IDS, deletes=True)
 async def bulk_delete_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
     """Erase clients.
 

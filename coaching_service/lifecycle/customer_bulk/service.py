@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 from coaching_service.core import idempotency
 from coaching_service.core.database.context import Context
@@ -22,6 +22,7 @@ from coaching_service.lifecycle.customer_bulk.models import (
     ClientChange,
     CustomerConflict,
     Selection,
+    SkippedWorkout,
 )
 from coaching_service.people.customers import bulk
 from coaching_service.people.team import service as team
@@ -31,20 +32,30 @@ from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
 from coaching_service.training.group_programs import service as group_programs
 from coaching_service.training.programs import service as programs
+from coaching_service.training.schedule import service as effects
 from coaching_service.training.schedule.models import OnConflict, ScheduleConflict
+from coaching_service.training.schedule.service import Effect
+from coaching_service.training.workouts.reports import exercises as exercise_reports
 
 BATCH = 500
+
 # Assigning a program writes many blocks for each client, so it takes one client at a time.
 _PROGRAM_BATCH = 1
+
 # Sending a message writes to several documents of each client, which are locked until all of the batch are written.
 _MESSAGE_BATCH = 20
+
 _MAX_CONFLICTING = 1_000
 
+
 Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
+
 # Changes a client, or in a dry run decides the same; returns what changes.
 Report = Callable[[Context, ObjectId, bool], Awaitable[ClientChange]]
+
 # Returns the clients to whom the change cannot be applied, each with the reason.
 FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
+
 # Called after each batch with the number of clients done so far.
 OnProgress = Callable[[int], Awaitable[None]]
 
@@ -293,3 +304,68 @@ async def _iterate_selected(ctx: Context, selection: Selection) -> AsyncIterator
         return
     async for ids in bulk.iterate_matching(ctx, selection["filter"], BATCH):
         yield [customer_id for customer_id in ids if customer_id not in excluded]
+
+
+_BATCH = 1
+
+# The skipped workouts that the result of one operation lists, so that a job remains small enough to be stored.
+_MAX_LISTED = 100_000
+
+
+async def change(
+    ctx: Context, selection: Selection, operation: effects.Operation, fields: Mapping[str, Any], run: Run
+) -> BulkResult:
+    """Do an operation on the schedule of each client, and return what changed of each.
+
+    Raises NotFound for an exercise or program that the company does not have.
+    """
+    await effects.check(ctx, operation, fields)
+    ids = await list_selected(ctx, selection) if "ids" not in selection else selection["ids"]
+    listed = _MAX_LISTED // max(len(ids), run.total, 1)
+
+    async def report(tx: Context, customer_id: ObjectId, dry_run: bool) -> ClientChange:
+        effect = await effects.apply(tx, operation, customer_id, fields, dry_run=dry_run)
+        return _summarize(customer_id, effect, listed)
+
+    selected: Selection = {"ids": ids, "dryRun": selection["dryRun"]}
+    return await run_operation(ctx, selected, Operation(report=report, batch_size=_BATCH), run)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What an operation would do to each client: the effects by client, and those who could not be changed."""
+
+    effects: dict[ObjectId, Effect]
+    failed: list[BulkFailure]
+
+
+async def preview(
+    ctx: Context, ids: list[ObjectId], operation: effects.Operation, fields: Mapping[str, Any]
+) -> Preview:
+    """Return what an operation would do to clients; writes nothing. Raises as `change`."""
+    await effects.check(ctx, operation, fields)
+    by_client: dict[ObjectId, Effect] = {}  # by client, as a transaction may be repeated
+
+    async def report(tx: Context, customer_id: ObjectId, dry_run: bool) -> ClientChange:
+        by_client[customer_id] = await effects.apply(tx, operation, customer_id, fields, dry_run=dry_run)
+        return _summarize(customer_id, by_client[customer_id], 0)
+
+    selected: Selection = {"ids": ids, "dryRun": True}
+    result = await run_operation(ctx, selected, Operation(report=report, batch_size=_BATCH), Run())
+    return Preview(by_client, result["failed"])
+
+
+async def list_planned_for(ctx: Context, exercise_id: ObjectId) -> list[ObjectId]:
+    """Return the active clients in the coach's scope on whose calendars an exercise is, from today on."""
+    today = str(ctx.caller.today())
+    return [
+        customer_id
+        async for ids in bulk.iterate_matching(ctx, {"archived": False}, BATCH)
+        for customer_id in await exercise_reports.find_planned_for(ctx, ids, exercise_id, today)
+    ]
+
+
+def _summarize(customer_id: ObjectId, effect: Effect, listed: int) -> ClientChange:
+    skipped: list[SkippedWorkout] = [{"wblockId": block["wblockId"], "code": block["code"]} for block in effect.skipped]
+    summary: ClientChange = {"customerId": customer_id, "changed": len(effect.changed), "skipped": skipped[:listed]}
+    return {**summary, "moreSkipped": len(skipped) - listed} if len(skipped) > listed else summary

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import UNSET, Change, Default, Description, Partial, Private
 from coaching_service.core.ids import ObjectId
@@ -49,13 +51,17 @@ class AttentionSettings(TypedDict):
 
 
 DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
+
 AccountNotificationsChange: TypeAlias = Partial[AccountNotifications]
+
 _NOTIFICATIONS = input_of(
     AccountNotificationsChange,
     name="AccountNotificationsInput",
     description="Which mails the company sends to its coaches; settings that are left out stay as they are.",
 )
+
 AttentionSettingsChange: TypeAlias = Partial[AttentionSettings]
+
 _ATTENTION = input_of(
     AttentionSettingsChange,
     name="AttentionSettingsInput",
@@ -145,3 +151,25 @@ class AccountErasure(TypedDict):
     """The owner's password, as a confirmation."""
 
     password: Annotated[str, Text(max_length=200, trim=False)]
+
+
+@dataclass(frozen=True)
+class FigureSettingsChanged(DomainEvent):
+    """The company's time zone, or its settings of attention, changed: figures stored with its clients follow them."""
+
+
+@dataclass(frozen=True)
+class LoadUnitChanged(DomainEvent):
+    """The company's unit of load is being changed: subscribers raise Conflict if loads are stored in the other one."""
+
+    load_unit: str
+
+
+@dataclass(frozen=True)
+class CompanyDeleted(DomainEvent):
+    """The company was deleted; its data is still stored."""
+
+
+@dataclass(frozen=True)
+class CompanyResumed(DomainEvent):
+    """The suspension of the company has ended: background work that has been put off continues."""

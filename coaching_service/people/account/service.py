@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from functools import wraps
+from typing import NamedTuple, cast
 
 from coaching_service.core.auth.principal import Company
 from coaching_service.core.database import file_totals
-from coaching_service.core.database.conflicts import version_conflict
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.file_totals import StorageUsage
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
 from coaching_service.people.account import store
-from coaching_service.people.account.events import CompanyDeleted, FigureSettingsChanged, LoadUnitChanged
 from coaching_service.people.account.models import (
     DEFAULT_ATTENTION,
     Account,
     AccountChange,
     ClientRights,
+    CompanyDeleted,
+    CompanyResumed,
+    FigureSettingsChanged,
     LoadConversion,
+    LoadUnitChanged,
+    Suspension,
 )
 from coaching_service.people.account.store import companies
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
+
+
 _FIGURE_SETTINGS = ("timezone", "attention")
 
 
@@ -220,3 +231,149 @@ async def enter_sandbox(ctx: Context) -> Context | None:
         return None
     company = Company(sandbox_id, "Sandbox", "UTC", "kg", sandbox_of=ctx.company_id)
     return replace(ctx, principal=replace(ctx.caller, company=company))
+
+
+Convert = Callable[[float], float]
+
+
+LOAD_UNITS = ("kg", "lb")
+
+
+_KG_PER_LB = Decimal("0.45359237")  # the international pound
+
+
+class Conversion(NamedTuple):
+    """How loads are converted to `load_unit`, and whether the result is stored or only counted."""
+
+    convert: Convert
+    load_unit: str
+    is_stored: bool
+
+
+class LoadCount(NamedTuple):
+    """How many documents with loads there are, and how many loads."""
+
+    documents: int = 0
+    loads: int = 0
+
+
+def convert_load(load: Decimal, unit: str, target: str, step: Decimal = Decimal("0.01")) -> Decimal:
+    """Return a load in kg or lb in the target unit, rounded half up to `step` if it has to be converted."""
+    if unit == target:
+        return load
+    converted = load * _KG_PER_LB if target == "kg" else load / _KG_PER_LB
+    return converted.quantize(step, ROUND_HALF_UP)
+
+
+def convert_stored_load(load: float, unit: str, target: str) -> float:
+    """Return a stored load in the target unit, rounded half up to 0.1 if it has to be converted."""
+    return float(convert_load(Decimal(str(load)), unit, target, Decimal("0.1")))
+
+
+def convert_entered_load(load: float, unit: str, target: str) -> float:
+    """Return a load that a user entered in the unit in which it is stored, rounded half up to 0.01 if it is another."""
+    return float(convert_load(Decimal(str(load)), unit, target))
+
+
+async def iterate(services: Services, *, batch: int) -> AsyncIterator[list[Account]]:
+    """Yield all companies but sandboxes, oldest first, in lists of at most `batch`."""
+    cursor = companies.across_companies(services).find(
+        {"sandboxOf": {"$exists": False}}, sort=[("createdAt", 1), ("_id", 1)], batch_size=batch
+    )
+    while companies_of_batch := await cursor.to_list(batch):
+        yield cast("list[Account]", companies_of_batch)
+
+
+async def find(services: Services, company_id: ObjectId) -> Account | None:
+    """Return a company with its private fields, or None."""
+    company = await companies.across_companies(services).find_one({"_id": company_id})
+    return cast("Account | None", company)
+
+
+async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Return which of the companies have not been deleted."""
+    cursor = companies.across_companies(services).find({"_id": {"$in": list(company_ids)}}, {"_id": 1})
+    return [company["_id"] async for company in cursor]
+
+
+_PAUSE = timedelta(minutes=5)
+
+_HELD_PAUSE = timedelta(minutes=15)
+
+
+@transactional
+async def suspend(ctx: Context, reason: str) -> None:
+    """Suspend the caller's company and its sandbox, from the next request. Raises NotFound if it has been deleted."""
+    suspension: Suspension = {"at": now(), "reason": reason}
+    for each in await _with_sandbox(ctx):
+        if not await companies.set_derived(each, {}, {"$set": {"suspension": suspension}}):
+            raise NotFound("company")
+
+
+@transactional
+async def resume(ctx: Context) -> None:
+    """End the suspension of the caller's company and its sandbox; its jobs continue at once. Raises NotFound."""
+    for each in await _with_sandbox(ctx):
+        if not await companies.set_derived(each, {}, {"$unset": {"suspension": ""}}):
+            raise NotFound("company")
+        await queue.continue_paused(each)
+        await each.publish(CompanyResumed())
+
+
+async def _with_sandbox(ctx: Context) -> list[Context]:
+    """Return `ctx`, and the same in the sandbox of the company, if it has one."""
+    in_sandbox = await enter_sandbox(ctx)
+    return [ctx] if in_sandbox is None or not await store.find_own(in_sandbox) else [ctx, in_sandbox]
+
+
+async def list_suspended(services: Services) -> set[ObjectId]:
+    """Return the companies that are suspended."""
+    where = {"suspension.at": {"$exists": True}}
+    cursor = companies.across_companies(services).find(where, {"_id": 1}, hint="suspension_at")
+    return {company["_id"] async for company in cursor}
+
+
+async def require_active(services: Services, company_id: ObjectId) -> None:
+    """Raise CompanySuspended if the company is suspended, where there is no principal to refuse."""
+    company = await companies.across_companies(services).find_one({"_id": company_id}, {"suspension": 1})
+    if company is not None and "suspension" in company:
+        raise CompanySuspended()
+
+
+def pausing(steps: Steps, unpaused: Collection[str], while_converting: Collection[str] = ()) -> Steps:
+    """Return `steps` that pause the jobs of companies that are suspended or convert loads.
+
+    But jobs of the kinds `unpaused`; jobs of the kinds `while_converting` pause only for a suspension. A job of no
+    company is never paused.
+    """
+    return {
+        kind: step if kind in unpaused else _pausing(step, while_converting=kind in while_converting)
+        for kind, step in steps.items()
+    }
+
+
+def holding(step: Step) -> Step:
+    """Return a step that sends mail, which pauses while the company's mail is held, unless the mail is urgent."""
+
+    @wraps(step)
+    async def run(services: Services, job: Job) -> RunAgain | None:
+        can_wait = not job.arguments.get("isUrgent", False)
+        held = {"companyId": job.company_id, "_id": job.company_id, "holdsMail": True}
+        if can_wait and job.company_id and await companies.across_companies(services).find_one(held, {"_id": 1}):
+            return RunAgain(_HELD_PAUSE, is_pause=True)
+        return await step(services, job)
+
+    return run
+
+
+def _pausing(step: Step, *, while_converting: bool) -> Step:
+    @wraps(step)
+    async def run(services: Services, job: Job) -> RunAgain | None:
+        if job.company_id is not None:
+            fields = {"suspension": 1, "loadConversion": 1}
+            company = await companies.across_companies(services).find_one({"_id": job.company_id}, fields) or {}
+            if "suspension" in company or ("loadConversion" in company and not while_converting):
+                return RunAgain(_PAUSE, is_pause=True)
+        return await step(services, job)
+
+    return run

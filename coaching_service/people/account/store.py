@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.fields import private_of
 from coaching_service.people.account.models import Account
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
@@ -11,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListSelection, PartOfList
 from coaching_service.core.pagination import AfterCursor, CursorPage, Page
 from coaching_service.people.activity import models, service
-from coaching_service.people.activity.feed_data import ActivityEventPage, CompanyEventList
+from coaching_service.people.activity.service import ActivityEventPage, CompanyEventList
 
 routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
 company_routes = Routes("/coach/activity-feed", tag="Activity")

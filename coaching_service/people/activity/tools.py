@@ -11,28 +11,27 @@ from typing import Any, cast, get_args
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.dates import midnight
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import MAX_TOOL_PAGE, ToolPage, optional
-from coaching_service.core.mcp.lists import (
+from coaching_service.core.ids import ObjectId, midnight
+from coaching_service.core.mcp.arguments import (
+    MAX_TOOL_PAGE,
     PageOfLines,
+    ToolPage,
     describe_list,
     format_figure,
     format_time,
     join_facts,
+    optional,
     typed_line,
 )
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import CursorPage
-from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf
-from coaching_service.core.validation_messages import invalid
-from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
+from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf, invalid
+from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
 from coaching_service.people.activity.tool_schemas import Since

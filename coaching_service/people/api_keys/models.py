@@ -13,8 +13,7 @@ from coaching_service.core.fields import Default, Description, Partial, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Text
 from coaching_service.people.account.models import Account
-from coaching_service.people.team.models import PERMISSIONS, Coach
-from coaching_service.people.team.schemas import Permissions
+from coaching_service.people.team.models import PERMISSIONS, Coach, Permissions
 
 
 class DateTimeInput(fields.Field[datetime]):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.permissions import READ_PERMISSIONS
+from coaching_service.core.auth.access import READ_PERMISSIONS
 from coaching_service.core.auth.principal import KeyHolder, Principal
 from coaching_service.core.auth.secrets import (
     API_KEY_PREFIX,
@@ -34,9 +34,9 @@ from coaching_service.people.api_keys.models import (
     NewRestrictions,
 )
 from coaching_service.people.api_keys.store import keys
-from coaching_service.people.team import credentials
+from coaching_service.people.team import service
 from coaching_service.people.team import service as team
-from coaching_service.people.team.events import CoachRemoved
+from coaching_service.people.team.models import CoachRemoved
 
 _SEALED = Sealed(keys, "apiKey")
 _ORDER = ("createdAt", "_id")
@@ -187,12 +187,12 @@ async def _load(services: Services, hashes: list[str]) -> KeyHolder:
         raise InvalidApiKey()
     _require_unexpired(key["restrictions"]["expiresAt"])
     principal = _to_principal(key)
-    await credentials.set_last_used(keys, services, key)
+    await service.set_last_used(keys, services, key)
     return KeyHolder(principal, key["restrictions"]["expiresAt"])
 
 
 async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
-    key: ApiKeyWithCoach | None = await credentials.find_with_coach(keys, services, where, without=("sealed", "hash"))
+    key: ApiKeyWithCoach | None = await service.find_with_coach(keys, services, where, without=("sealed", "hash"))
     return key
 
 

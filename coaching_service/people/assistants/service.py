@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from coaching_service.core import audit
-from coaching_service.core.auth.permissions import READ_PERMISSIONS
+from coaching_service.core.auth.access import READ_PERMISSIONS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
@@ -29,9 +29,9 @@ from coaching_service.people.assistants.models import (
     Scope,
     StoredGrant,
 )
-from coaching_service.people.team import credentials
+from coaching_service.people.team import service
 from coaching_service.people.team import service as team
-from coaching_service.people.team.events import CoachRemoved
+from coaching_service.people.team.models import CoachRemoved
 
 log = structlog.get_logger("coaching_service.assistants")
 
@@ -206,7 +206,7 @@ async def authenticate(services: Services, access_token: str) -> Principal:
     if grant is None:
         raise Unauthorized()
     principal = _to_principal(grant)
-    await credentials.set_last_used(store.grants, services, grant)
+    await service.set_last_used(store.grants, services, grant)
     return principal
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants.models import SCOPES, Grant, GrantWithCoach, StoredGrant
-from coaching_service.people.team import credentials
+from coaching_service.people.team import service
 
 CODE_LIFETIME = timedelta(minutes=5)
 ACCESS_LIFETIME = timedelta(hours=1)
@@ -127,7 +127,7 @@ async def find_with_coach(services: Services, where: Filter) -> GrantWithCoach |
 
     None if there is none, or the coach or the company is deleted.
     """
-    grant: GrantWithCoach | None = await credentials.find_with_coach(
+    grant: GrantWithCoach | None = await service.find_with_coach(
         grants, services, where, without=("code", "access", "refresh", "familyHash")
     )
     return grant

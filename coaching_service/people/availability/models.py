@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Change, Default, Description, Label, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import AbsenceDate, Text
@@ -73,3 +75,16 @@ class StoredAvailability(Availability):
 
 
 AvailabilityChange: TypeAlias = Change[NewAvailability]
+
+
+@dataclass(frozen=True)
+class AvailabilityChanged(DomainEvent):
+    """A period of a client was added (`before` is None), changed, or deleted (`after` is None).
+
+    `is_undo`: by an undo, which has restored what the change had changed.
+    """
+
+    customer_id: ObjectId
+    before: Availability | None
+    after: Availability | None
+    is_undo: bool = False

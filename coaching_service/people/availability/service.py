@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import cast
+from typing import NotRequired, TypedDict, cast
 
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
@@ -13,10 +13,16 @@ from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.external_identity import find_differences
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import typed
 from coaching_service.people.availability import store
 from coaching_service.people.availability.absences import Absences, includes
-from coaching_service.people.availability.events import AvailabilityChanged
-from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
+from coaching_service.people.availability.models import (
+    Availability,
+    AvailabilityChange,
+    AvailabilityChanged,
+    AvailabilityKind,
+    NewAvailability,
+)
 from coaching_service.people.availability.store import periods
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
@@ -250,3 +256,22 @@ async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> Non
         if after is not None:
             await _require_free(ctx, after["customerId"], after["from"], after["until"], after["_id"])
         await ctx.publish(AvailabilityChanged(period["customerId"], before, after, is_undo=True))
+
+
+# `from` is a keyword of Python, so this type has the functional form.
+_First = TypedDict("_First", {"from": str})
+
+
+class AvailabilityText(_First):
+    """A period in which a client cannot train as planned, as assistants read it."""
+
+    _id: ObjectId
+    kind: AvailabilityKind
+    until: NotRequired[str]
+    note: NotRequired[str]
+
+
+def write_period(period: Availability) -> str:
+    """Return a period in words, such as `ill 2026-03-02 to 2026-03-08 «Flu.»`."""
+    end = "on, without an end yet" if period["until"] is None else f"to {period['until']}"
+    return f"{period['kind']} {period['from']} {end}" + (f" {typed(period['note'])}" if period["note"] else "")

@@ -4,31 +4,113 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import Access, check_access, find_denial
-from coaching_service.core.auth.permissions import CUSTOMERS
-from coaching_service.core.database.conflicts import AlreadyClaimed
+from coaching_service.core.auth.access import (
+    CUSTOMERS,
+    Access,
+    check_access,
+    coach,
+    even_while_converting,
+    find_denial,
+    owner,
+)
+from coaching_service.core.auth.principal import Principal, Via
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import AlreadyClaimed, transactional
 from coaching_service.core.errors import Conflict, NotFound, ServiceError, Unavailable
+from coaching_service.core.events import Accepted
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
-from coaching_service.people.bulk_jobs import callers, store
-from coaching_service.people.bulk_jobs.access import of_clients
-from coaching_service.people.bulk_jobs.models import UNFINISHED, BulkJobKind, BulkJobStatus, Outcome, StoredBulkJob
+from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.assistants import service as assistants
+from coaching_service.people.bulk_jobs import store
+from coaching_service.people.bulk_jobs.models import (
+    UNFINISHED,
+    BulkJobKind,
+    BulkJobStatus,
+    Outcome,
+    StoredBulkJob,
+    StoredCaller,
+)
 from coaching_service.people.team import service as team
 
+
+@dataclass(frozen=True)
+class JobAccess:
+    """The access rules of a kind of job; `control` is also what requesting such a job needs."""
+
+    reading: Access
+    control: Access
+
+
+def of_clients(*permissions: str) -> JobAccess:
+    """Return the access to a job about clients, which needs these permissions to change them."""
+    return JobAccess(even_while_converting(coach(CUSTOMERS.VIEW)), coach(*permissions))
+
+
+OF_OWNER = JobAccess(even_while_converting(owner()), owner())
+
+
+# What the jobs of a credential end with; the work that a session has begun continues when its user signs out.
+_CREDENTIALS: Mapping[Via, Callable[[Context, ObjectId], Awaitable[bool]]] = {
+    "apiKey": api_keys.is_usable,
+    "mcp": assistants.is_connected,
+}
+
+
+def to_stored(ctx: Context) -> StoredCaller:
+    """Return the coach who calls, and through which interface, as a job keeps them."""
+    caller = ctx.caller
+    return {
+        "coachId": caller.id,
+        "via": caller.via,
+        "interface": ctx.interface,
+        "credentialId": caller.credential_id,
+        "permissions": sorted(caller.permissions),
+        "isAssigned": caller.customers_scope == "assigned",
+        "restricted": caller.restricted,
+        "application": caller.application,
+    }
+
+
+async def load(ctx: Context, caller: StoredCaller) -> Principal | None:
+    """Return the coach who requested a job of the company, with the rights of then that still exist.
+
+    None if the coach is gone, or the API key or the assistant has no access any more. Raises CompanySuspended.
+    """
+    principal = await team.get_principal(ctx.services, caller["coachId"])
+    if principal is None or principal.company.id != ctx.company_id:
+        return None
+    usable = _CREDENTIALS.get(caller["via"])
+    if usable is not None and not await usable(ctx, caller["credentialId"]):
+        return None
+    return replace(
+        principal,
+        via=caller["via"],
+        credential_id=caller["credentialId"],
+        permissions=principal.permissions & frozenset(caller["permissions"]),
+        customers_scope="assigned" if caller["isAssigned"] else principal.customers_scope,
+        restricted=caller["restricted"],
+        application=caller["application"],
+    )
+
+
 MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response
+
 _STEP_SECONDS = queue.STEP_SECONDS
+
 _WAIT = timedelta(seconds=5)
+
 _ID_BYTES = 12
 
+
 _ENDED = "The API key, the assistant or the coach that began this has no access any more"
+
 
 # Processes some of the identifiers of a job with its claim; what was done under the claim before counts as done.
 Work = Callable[[Context, StoredBulkJob, list[ObjectId], Claim], Awaitable[Outcome]]
@@ -88,7 +170,7 @@ async def _store(
         "ids": b"".join(each.binary for each in ids),
         "claimId": claim.id,
         "fingerprint": claim.fingerprint,
-        "caller": callers.to_stored(ctx),
+        "caller": to_stored(ctx),
         "permissions": sorted(permissions),
         "ok": 0,
         "failed": [],
@@ -206,7 +288,7 @@ async def _run_step(services: Services, job: Job, work: Work, at_once: int, slow
 async def _load_caller(ctx: Context, job: StoredBulkJob) -> Context | None:
     """Return the context of the coach who requested a job, with the rights of then that still exist; None if gone."""
     caller = job["work"]["caller"]
-    principal = await callers.load(ctx, caller)
+    principal = await load(ctx, caller)
     if principal is None:
         return None
     operation, interface = job["work"]["operation"], caller.get("interface")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
+from coaching_service.core.events import Accepted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes import events, models, service, undo
-from coaching_service.people.changes.event_data import EventList
+from coaching_service.people.changes.events import EventList
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
 routes = Routes("/coach", tag="Changes", path_descriptions=_PATHS)

@@ -4,37 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Literal
 
-from coaching_service.core.auth.visibility import Visibility
+from coaching_service.core.auth.access import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.models import DocumentPatch, StoredChange
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.models import DocumentFields
 from coaching_service.core.database.recording import Action, Interface
 from coaching_service.core.errors import NotFound
+from coaching_service.core.events import EventType
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.list_selection import ListPart
+from coaching_service.people.account import service
+from coaching_service.people.changes.events import RETENTION, wait_for_changes
 from coaching_service.people.changes.models import (
     ChangeDetails,
     ChangeList,
     ChangeSummary,
     DocumentReference,
     DocumentValues,
+    limit_change,
+    limit_values,
+    load_visibility,
 )
-from coaching_service.people.changes.visibility import limit_change, limit_values, load_visibility
 from coaching_service.people.customers.attention_events import RENEWAL
 
 _MAX_READS, _CHANGES_A_READ = 10, 500
+
 _RECENT = timedelta(days=1)
+
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
+
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
+
 _REVERSED: dict[Action, str] = {"created": "removed", "changed": "changed back", "deleted": "restored"}
+
 _KINDS_WITH_LOADS = {"workout", "template", "personal_record", "training_max", "estimated_max"}
+
 _NAMES = {
     "customer": ("client", "clients"),
     "workout": ("workout", "workouts"),
@@ -132,6 +146,7 @@ async def list_newer(
 
 
 get_credentials = history.load_credentials
+
 count_clients = history.count_clients
 
 
@@ -286,3 +301,54 @@ def _values(
         limit_values(visibility, kind, values) for values in public_values(document, patch.get(reference["_id"]))
     )
     return {**reference, "before": before, "after": after}
+
+
+_CHANGES_A_STEP = 500
+
+_CHECK_SECONDS = 5.0  # between two checks whether the page is still open
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The number to continue from, and whether there was an event."""
+
+    position: int
+    has_event: bool
+
+
+async def find_position(ctx: Context) -> int:
+    """Return the number to continue from for a page that is read afterwards."""
+    return await batches.find_last_number(ctx)
+
+
+async def follow(
+    ctx: Context,
+    position: int,
+    types: Collection[EventType],
+    is_shown: Callable[[ObjectId | None], bool],
+    *,
+    wait: float,
+) -> Followed:
+    """Wait up to `wait` seconds for an event of `types` after a number, about a client for whom `is_shown` is true.
+
+    Whether the caller may still see it is checked by reading the page again. Raises CursorExpired for a number that is
+    older than 30 days or ahead of the log, TooManyWaiting, CompanySuspended; Unauthorized and Forbidden if the caller's
+    access has ended meanwhile.
+    """
+    deadline = asyncio.get_running_loop().time() + wait
+    async with ctx.services.number_signals.hold(ctx.company_id, ctx.caller.credential_id, "page") as listener:
+        while True:
+            listener.event.clear()
+            async with ctx.turn():
+                key = (None, position, _CHANGES_A_STEP)
+                read = partial(history.list_numbered, ctx, position, _CHANGES_A_STEP, since=now() - RETENTION)
+                page = await listener.share(key, read)
+                await listener.share("active", partial(service.require_active, ctx.services, ctx.company_id))
+            events = (each for change in page.changes for each in change["events"])
+            position = page.until
+            if any(each["type"] in types and is_shown(each["customerId"]) for each in events):
+                return Followed(position, has_event=True)
+            has_changes = page.has_more or await wait_for_changes(ctx, listener, deadline, _CHECK_SECONDS)
+            ctx = await ctx.with_current_caller()
+            if not has_changes:
+                return Followed(position, has_event=False)

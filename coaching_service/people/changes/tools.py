@@ -12,8 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments
-from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.results import Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
 from coaching_service.people.bulk_jobs import service as bulk_jobs

@@ -7,9 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from coaching_service.core import idempotency
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import require_permission
-from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS, Area
+from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, Area, require_permission
 from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
 from coaching_service.core.changes.models import ChangedDocument, StoredChange
@@ -17,16 +15,15 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
-from coaching_service.core.events import DomainEvent
+from coaching_service.core.events import Accepted, DomainEvent
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.lists import typed_line
+from coaching_service.core.mcp.arguments import typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.people.changes import service
-from coaching_service.people.changes.models import UndoFailure, UndoResult
-from coaching_service.people.changes.visibility import AREAS, limit_change, load_visibility
+from coaching_service.people.changes.models import AREAS, UndoFailure, UndoResult, limit_change, load_visibility
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
 

@@ -7,24 +7,24 @@ from dataclasses import replace
 from datetime import timedelta
 
 from coaching_service.core import audit
-from coaching_service.core.database.context import Context
+from coaching_service.core.auth.principal import Principal
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, InvalidFields, SignInRejected, invalid_field
+from coaching_service.core.errors import Conflict, InvalidFields, NotFound, SignInRejected, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody, subject_with
-from coaching_service.people.customers import first_access
+from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
+from coaching_service.people import invitations
+from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.events import CustomersCreated
-from coaching_service.people.customers.models import Customer, CustomerProfile
+from coaching_service.people.customers.models import Customer, CustomerProfile, CustomersCreated
 from coaching_service.people.identities import addresses
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
-from coaching_service.people.invitations import service as invitations
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import AccessToken, SignedIn
+from coaching_service.people.team import service as team
 
 # --- invitation ------------------------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ async def invite(ctx: Context, customer_id: ObjectId) -> None:
     if await identities.get_email(ctx, customer_id) is not None:
         raise Conflict("This client can already sign in", code="ALREADY_SIGNS_IN")
     await invitations.require_possible(ctx, customer["email"])
-    await _queue_invitations(ctx, [(customer, await first_access.create_first_access_token(ctx, customer_id))])
+    await _queue_invitations(ctx, [(customer, await service.create_first_access_token(ctx, customer_id))])
 
 
 async def _queue_invitations(ctx: Context, invited: Sequence[tuple[Customer, str]]) -> None:
@@ -107,7 +107,7 @@ def _email_missing(message: str) -> InvalidFields:
 async def is_token_valid(ctx: Context, token: str) -> bool:
     """Return whether a first-access token, returned or mailed, is still valid."""
     token, _ = _split(token)
-    return bool(token) and await first_access.find_by_first_access_token(ctx.services, token) is not None
+    return bool(token) and await service.find_by_first_access_token(ctx.services, token) is not None
 
 
 async def complete_first_access(ctx: Context, token: str, password: str, email: str | None) -> SignedIn:
@@ -124,10 +124,10 @@ async def complete_first_access(ctx: Context, token: str, password: str, email: 
 async def choose_password(ctx: Context, token: str, password: str, email: str | None) -> Context:
     """Do the same without a session; returns a context with the client as the caller."""
     token, signature = _split(token)
-    customer = await first_access.find_by_first_access_token(ctx.services, token)
+    customer = await service.find_by_first_access_token(ctx.services, token)
     if customer is None:
         raise _token_rejected()
-    principal = await first_access.load_principal(ctx.services, customer["companyId"], customer["_id"])
+    principal = await service.load_principal(ctx.services, customer["companyId"], customer["_id"])
     if principal is None:
         raise _token_rejected()
     sign_in_email = email or customer["email"]
@@ -142,10 +142,10 @@ async def choose_password(ctx: Context, token: str, password: str, email: str | 
 @transactional
 async def _use_token(ctx: Context, token: str, email: str, password_hash: str, *, is_confirmed: bool) -> None:
     customer_id = ctx.caller.id
-    if not await first_access.use_first_access_token(ctx, customer_id, token, email):
+    if not await service.use_first_access_token(ctx, customer_id, token, email):
         raise _token_rejected()
     await identities.create(ctx, customer_id, "customer", email, password_hash, is_confirmed=is_confirmed)
-    await first_access.record_sign_in(ctx, customer_id)
+    await service.record_sign_in(ctx, customer_id)
 
 
 def _split(token: str) -> tuple[str, str]:
@@ -199,3 +199,29 @@ async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str)
     await sessions.end_sessions(ctx, customer_id)
     await audit.record(ctx, "customer.password_set", about=customer_id)
     return customer
+
+
+async def find_company_name(services: Services, token: str) -> str | None:
+    """Return the name of the company whose invitations a token declines; None if the token is not valid."""
+    try:
+        owner, _ = await _read(services, token)
+    except NotFound:
+        return None
+    return owner.company.name
+
+
+async def decline(ctx: Context, token: str) -> None:
+    """Stop further invitations of the company to the person whom the token was mailed to.
+
+    Raises NotFound if the token is not valid or the company is deleted.
+    """
+    owner, address_hash = await _read(ctx.services, token)
+    await invitations.decline(ctx.acting_as(owner), address_hash)
+
+
+async def _read(services: Services, token: str) -> tuple[Principal, str]:
+    target = invitations.get_decline_token(services, token)
+    if target is None:
+        raise NotFound("invitation")
+    company_id, address_hash = target
+    return await team.get_owner(services, company_id), address_hash

@@ -6,7 +6,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import locks_store, service, store
+from coaching_service.people.customers import figures_store, service, store
 from coaching_service.people.customers.store import customers
 
 
@@ -37,7 +37,7 @@ async def set_last_workout_date(ctx: Context, customer_id: ObjectId, day: str | 
 
     Raises NotFound if there is no such client.
     """
-    locked = locks_store.locked_clients(ctx).get(customer_id)
+    locked = figures_store.locked_clients(ctx).get(customer_id)
     if locked is None or locked["customerRoleData"]["lastWorkoutDate"] != day:
         await _write(ctx, customer_id, {"$set": {store.LAST_WORKOUT: day}})
 
@@ -47,13 +47,13 @@ async def extend_last_workout_date(ctx: Context, customer_id: ObjectId, day: str
 
     Locks the client as `lock` does. Raises NotFound if there is no such client.
     """
-    locked = locks_store.locked_clients(ctx).get(customer_id)
+    locked = figures_store.locked_clients(ctx).get(customer_id)
     if locked is None or (locked["customerRoleData"]["lastWorkoutDate"] or "") < day:
         await _write(ctx, customer_id, {"$max": {store.LAST_WORKOUT: day}})
 
 
 async def _write(ctx: Context, customer_id: ObjectId, change: Document) -> None:
-    if not await locks_store.write_and_lock(ctx, {"_id": customer_id}, change):
+    if not await figures_store.write_and_lock(ctx, {"_id": customer_id}, change):
         raise NotFound("customer")
 
 

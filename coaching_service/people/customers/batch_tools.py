@@ -7,19 +7,16 @@ from typing import Any, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.confirmation import OUTREACH, OutreachDenied, Reason, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.results import OUTREACH, OutreachDenied, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Date, Email, ListOf, StringList, Text
 from coaching_service.people.customers import batch
-from coaching_service.people.customers._duplicates import find_duplicates
-from coaching_service.people.customers.batch_models import Duplicate
-from coaching_service.people.customers.full_names import full_name_key
-from coaching_service.people.customers.models import CustomerUpsert
+from coaching_service.people.customers.batch import find_duplicates
+from coaching_service.people.customers.listing import full_name_key
+from coaching_service.people.customers.models import CustomerUpsert, Duplicate
 from coaching_service.people.customers.service import full_name
 from coaching_service.people.identities.addresses import account_key
 

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import Any, Literal, cast, get_args
 from zlib import crc32
 
+from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
-from coaching_service.core.dates import next_midnight
-from coaching_service.core.errors import require_found
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.errors import NotFound, require_found
+from coaching_service.core.idempotency import ResponseReplayed
+from coaching_service.core.ids import ObjectId, next_midnight
+from coaching_service.core.jobs import queue
+from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.list_selection import ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
 from coaching_service.core.pagination import CursorPage
-from coaching_service.people.customers import attention_events, figures_store, listing, locks_store, service, store
+from coaching_service.people.account.models import LoadUnitChanged
+from coaching_service.people.customers import (
+    _group_totals,
+    attention_events,
+    counters,
+    figures_store,
+    listing,
+    service,
+    store,
+)
 from coaching_service.people.customers.models import (
     Attention,
     AttentionCounts,
@@ -27,17 +41,27 @@ from coaching_service.people.customers.models import (
     ReasonType,
 )
 from coaching_service.people.customers.store import customers
+from coaching_service.people.team import service as team
+from coaching_service.people.team.models import CoachRemoved
 
 RateOrder = Literal["percentage", "name"]
+
 RateDays = Literal[7, 30, 90]
+
 MOST_COUNTED = 1_000
+
 MOST_DUE = 10_000
+
 SPREAD_SECONDS = 3 * 3600
+
 # The time since when, or from which on, figures are due.
 _LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
+
 # The index of changes has only the clients that have changed, so it is read completely to find their companies.
 _FINDING_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.DUE_INDEX}
+
 _COMPANY_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.BY_ID}
+
 _MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
 
 
@@ -212,7 +236,7 @@ async def store_figures(
     await customers.set_derived_each(ctx, changes)
 
 
-mark_due = locks_store.mark_figures_due
+mark_due = figures_store.mark_figures_due
 
 
 async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId | None, limit: int) -> ObjectId | None:
@@ -226,7 +250,7 @@ async def mark_all_due(services: Services, company_id: ObjectId, last: ObjectId 
     ids: list[ObjectId] = [client["_id"] async for client in cursor]
     if not ids:
         return None
-    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, locks_store.mark())
+    await collection.update_many({"companyId": company_id, "_id": {"$in": ids}}, figures_store.mark())
     return ids[-1]
 
 
@@ -309,3 +333,74 @@ def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:
     another one for each company, so that the companies of a time zone are not due at the same moment.
     """
     return next_midnight(today, timezone) + timedelta(seconds=crc32(company_id.binary) % SPREAD_SECONDS)
+
+
+UNASSIGN = "unassign_clients"
+
+COUNT_GROUPS = _group_totals.COUNT
+
+# A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
+_SECOND_PASS = timedelta(minutes=2)
+
+_STEP_SECONDS = 1.0
+
+
+async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> None:
+    """Raise Forbidden if a stored response is about a client outside the employee's scope."""
+    if ctx.caller.customers_scope == "assigned":
+        with suppress(NotFound):  # the response is about another kind of document, or the client is deleted
+            await service.get_visible(ctx, event.about)
+
+
+async def follow_load_unit(ctx: Context, event: LoadUnitChanged) -> None:
+    """Store with all clients that loads are in another unit: writes of requests that began before are refused."""
+    await store.customers.set_derived(ctx, {}, {"$set": {"loadsIn": event.load_unit}})
+
+
+async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> None:
+    """Count clients again whom an undo has archived, restored from the archive, or put into other groups.
+
+    The reasons of those it has archived are cleared, and the figures of those it has restored are due.
+    """
+    both = [
+        (cast("Customer", each.before), cast("Customer", each.after))
+        for each in event.of_kind("customer")
+        if each.before is not None and each.after is not None
+    ]
+    if both:
+        roles = [[each["customerRoleData"] for each in clients] for clients in zip(*both, strict=True)]
+        await counters.count_changed(ctx, *roles)
+        for archived in (True, False):
+            changed = [
+                before["_id"]
+                for before, after in both
+                if before["customerRoleData"]["isArchived"] is not archived
+                and after["customerRoleData"]["isArchived"] is archived
+            ]
+            await figures_store.follow_archiving(ctx, changed, archived=archived)
+
+
+async def count_groups(services: Services, job: Job) -> RunAgain | None:
+    """Count the clients in the groups of some companies after `last`, by identifier, for about a second."""
+    last, end = job.arguments.get("last"), time.monotonic() + _STEP_SECONDS
+    while (company_id := await _group_totals.find_company_after(services, last)) is not None:
+        await counters.correct_groups(services, company_id)
+        last = company_id
+        if time.monotonic() > end:
+            return RunAgain(progress={"last": last})
+    return None
+
+
+async def unassign_customers_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """Leave the clients of a removed coach without a trainer, and queue a second pass."""
+    ctx.changes.prevent_undo()  # the coach cannot be restored
+    await store.unassign(ctx, event.coach_id)
+    arguments = {"companyId": ctx.company_id, "coachId": event.coach_id}
+    await queue.enqueue(ctx, UNASSIGN, arguments, after=_SECOND_PASS)
+
+
+async def repeat_unassignment(services: Services, job: Job) -> None:
+    """Run the second pass for the coach `coachId` of `companyId`."""
+    with suppress(NotFound):  # the company has been deleted
+        owner = await team.get_owner(services, job.arguments["companyId"])
+        await store.unassign(Context(services, owner, operation=UNASSIGN, interface="system"), job.arguments["coachId"])

@@ -8,10 +8,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import UPDATED
+from coaching_service.core.list_selection import UPDATED, ListPart
 from coaching_service.people.customers import _group_totals, counters
-from coaching_service.people.customers._search import match_text, match_words, search_page, substring_filter
 from coaching_service.people.customers.models import Customer, CustomerGroup, CustomerIdentity, SortFigure
 from coaching_service.people.customers.store import (
     ARCHIVED,
@@ -34,7 +32,11 @@ from coaching_service.people.customers.store import (
     UNREAD_INDEX,
     UPDATE_INDEX,
     customers,
+    match_text,
+    match_words,
     rate_field,
+    search_page,
+    substring_filter,
 )
 from coaching_service.people.identities.addresses import account_key, spellings
 

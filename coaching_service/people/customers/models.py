@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
-from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Part, Partial, Private
+from coaching_service.core.errors import FieldError
+from coaching_service.core.events import DomainEvent
+from coaching_service.core.external_identity import Identity, IdentityFields, IdentityInput, StoredIdentity
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Optional, Part, Partial, Private
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.independent_entries import EntryError, IndependentEntries, InvalidEntry
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import Date, Email, ListOf, StringList, Text, Timezone, Version
-from coaching_service.core.validation_messages import Message
+from coaching_service.core.validation import Date, Email, ListOf, Message, StringList, Text, Timezone, Version, patch_of
 from coaching_service.people.customers.trainer_filter import TrainerOrNone
-from coaching_service.people.notification_settings.models import SomeSettings
+from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
 
 _EARLIEST_ZONE = timedelta(hours=14)
 
@@ -50,6 +56,7 @@ class CustomerRoleData(TypedDict):
 
 # The figures by which lists are sorted.
 SortFigure = Literal["compliance", "lastTrained", "unread"]
+
 ReasonType = Literal[
     "health_note",
     "erasure_requested",
@@ -65,6 +72,7 @@ ReasonType = Literal[
     "returning",
     "unavailable",
 ]
+
 REASON_TYPES: tuple[ReasonType, ...] = get_args(ReasonType)
 
 
@@ -288,8 +296,11 @@ class _NewCustomer(SentOrChangedCustomer, IdentityInput):
 
 
 CustomerDetails: TypeAlias = Partial[_Details]
+
 CustomerChange: TypeAlias = Change[_Details]
+
 CustomerUpsert: TypeAlias = Change[_NewCustomer]
+
 NewCustomer: TypeAlias = Partial[_NewCustomer]
 
 
@@ -374,5 +385,174 @@ class GroupTotal(TypedDict):
 
 # What a file may name a client with, the two parts of the name, and which notifications a client wants.
 CustomerIdentity: TypeAlias = Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
+
 CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
+
 CustomerNotifications: TypeAlias = Part[Customer, Literal["_id", "notifications"]]
+
+
+@dataclass(frozen=True)
+class CustomerCreation:
+    """A client who was created.
+
+    `first_access_token` is in plain text; `send_invitation`: the coach wants an invitation to be sent.
+    """
+
+    customer: Customer
+    first_access_token: str
+    send_invitation: bool
+
+
+@dataclass(frozen=True)
+class CustomersCreated(DomainEvent):
+    """Clients were created."""
+
+    created: Sequence[CustomerCreation]
+
+
+@dataclass(frozen=True)
+class CustomersDeleted(DomainEvent):
+    """Clients were deleted; the rest of their data is still stored."""
+
+    customer_ids: Sequence[ObjectId]
+
+
+@dataclass(frozen=True)
+class GroupsChange:
+    """The groups that a client has joined and left."""
+
+    customer_id: ObjectId
+    joined: frozenset[str]
+    left: frozenset[str]
+
+    @staticmethod
+    def between(customer_id: ObjectId, before: Iterable[str], after: Iterable[str]) -> GroupsChange:
+        """Return the change of a client's groups."""
+        earlier, later = frozenset(before), frozenset(after)
+        return GroupsChange(customer_id, later - earlier, earlier - later)
+
+
+@dataclass(frozen=True)
+class GroupsChanged(DomainEvent):
+    """Clients have joined or left groups; those who were created in a group are in CustomersCreated."""
+
+    changes: Sequence[GroupsChange]
+
+
+class Language(Text):
+    """A language tag of BCP 47: a language, with or without a script and a region."""
+
+    _TAG = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?", re.ASCII)
+    default_error_messages = {"language": Message("must be a language such as es or pt-BR", "INVALID_LANGUAGE")}
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if not self._TAG.fullmatch(text):
+            raise self.make_error("language")
+        return text
+
+
+class OwnSettings(TypedDict):
+    """What a client chooses for themselves."""
+
+    language: Annotated[
+        str | None,
+        Language(),
+        Default(UNSET),
+        Description("The language the client prefers, such as `es` or `pt-BR` (BCP 47); null: none."),
+    ]
+    loadUnit: Annotated[
+        Literal["kg", "lb"] | None,
+        Default(UNSET),
+        Description("In which unit pages show and take loads; null: the company's, which REST always has."),
+    ]
+    notifications: Annotated[
+        NotificationSettings,
+        fields.Nested(SETTINGS_INPUT),
+        Default(UNSET),
+        Description("Which notifications the client gets, how and when."),
+    ]
+
+
+class OwnRecord(OwnContact, OwnSettings):
+    """What a client may change of their own record."""
+
+
+# The fields that clients change of their own record, and the version that the change is based on.
+OwnDetails: TypeAlias = Change[OwnRecord]
+
+
+MAX_CUSTOMERS = 500
+
+BatchCustomer = input_of(SentBatchCustomer, IdentityFields, name="NewBatchCustomer")
+
+_SENT_CUSTOMER = type(patch_of(BatchCustomer, name="BatchCustomer"))
+
+
+class CustomerBatch(TypedDict):
+    """Clients to create or change."""
+
+    customers: Annotated[
+        Sequence[CustomerUpsert | InvalidEntry],
+        IndependentEntries(_SENT_CUSTOMER, maximum=MAX_CUSTOMERS),
+        Description(f"1 to {MAX_CUSTOMERS} clients, each validated by itself. A new one needs a `name`."),
+    ]
+    onConflict: Annotated[
+        OnConflict,
+        Default("error"),
+        Description(
+            "What becomes of an entry whose `externalId` a client has: it is not valid, or it changes that client."
+        ),
+    ]
+
+
+class Duplicate(TypedDict):
+    """A client who may be the same person as a new one."""
+
+    _id: ObjectId
+    name: Annotated[str, Description("The full name.")]
+    same: Annotated[
+        Literal["email", "name"], Description("What is the same: the e-mail address, or only the full name.")
+    ]
+
+
+class CustomerBatchEntry(TypedDict):
+    """What became of an entry: `_id` or `errors`."""
+
+    index: Annotated[int, Description("The position of the entry in the request, from 0.")]
+    _id: NotRequired[Annotated[ObjectId, Description("The identifier of the client."), Optional]]
+    result: NotRequired[
+        Annotated[Literal["created", "updated", "unchanged"], Description("What became of the client."), Optional]
+    ]
+    version: NotRequired[Annotated[int, Description("The version that the client has now."), Optional]]
+    errors: NotRequired[
+        Annotated[
+            list[FieldError],
+            fields.List(fields.Nested(EntryError)),
+            Description("Why no client was created or changed."),
+            Optional,
+        ]
+    ]
+    duplicates: NotRequired[
+        Annotated[
+            list[Duplicate],
+            Description("For a new client, if any: others with the same e-mail address or full name."),
+            Optional,
+        ]
+    ]
+
+
+_RESULT_OF_ENTRY = output_of(CustomerBatchEntry, first=("index",))
+
+
+class CustomerBatchResult(TypedDict):
+    """What became of each entry, in order: inspect `errors` even though the status is 200."""
+
+    created: Annotated[int, Description("How many clients were created.")]
+    updated: Annotated[int, Description("How many clients were changed.")]
+    unchanged: Annotated[int, Description("How many clients had the fields of their entry already.")]
+    results: Annotated[
+        list[CustomerBatchEntry],
+        fields.List(fields.Nested(_RESULT_OF_ENTRY)),
+        Description("One result for each entry."),
+    ]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from coaching_service.core.auth.access import coach, coach_with_any
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
@@ -17,8 +16,8 @@ from coaching_service.core.list_selection import RECORDS, part_of
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
-from coaching_service.people.customers import batch, creation, listing, models, profile_photos, service
-from coaching_service.people.customers.batch_models import CustomerBatch, CustomerBatchResult
+from coaching_service.people.customers import batch, listing, models, service
+from coaching_service.people.customers.models import CustomerBatch, CustomerBatchResult
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
     Customer,
@@ -68,7 +67,7 @@ async def create_customer(ctx: Context, body: models.NewCustomer) -> models.Crea
 
     With an `email`, an invitation is sent unless `sendInvitation` is false. Two clients may share an e-mail address.
     """
-    return await creation.create_customer(ctx, body, send_invitation=body["sendInvitation"])
+    return await batch.create_customer(ctx, body, send_invitation=body["sendInvitation"])
 
 
 @routes.post(
@@ -151,7 +150,7 @@ async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerU
     a new client.
     """
     change = {name: value for name, value in body.items() if name != "sendInvitation"}
-    return await creation.upsert_external(
+    return await batch.upsert_external(
         ctx,
         external_id,
         cast("models.CustomerChange", change),
@@ -189,7 +188,7 @@ async def set_profile_photo(
 
     Without a file nothing changes.
     """
-    return await profile_photos.set_profile_photo(ctx, customer_id, file, body.get("version"))
+    return await service.set_profile_photo(ctx, customer_id, file, body.get("version"))
 
 
 @routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, cast
 
-from coaching_service.core.database.conflicts import version_conflict
-from coaching_service.core.database.context import Context
+from coaching_service.core.auth.principal import Company, Principal
+from coaching_service.core.auth.secrets import token_hash
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, PipelineStage, now
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.external_identity import find_differences, present_identity, stored_fields
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import counters, list_store, locks_store, store
-from coaching_service.people.customers._search import search_fields
-from coaching_service.people.customers.events import CustomersDeleted, GroupsChange, GroupsChanged
+from coaching_service.people import notification_settings
+from coaching_service.people.account import service as account
+from coaching_service.people.account.models import Account
+from coaching_service.people.customers import counters, figures_store, list_store, store
 from coaching_service.people.customers.models import (
     Customer,
     CustomerChange,
@@ -25,17 +31,25 @@ from coaching_service.people.customers.models import (
     CustomerNames,
     CustomerNotifications,
     CustomerProfile,
+    CustomersDeleted,
+    GroupsChange,
+    GroupsChanged,
     NamedCustomer,
+    OwnDetails,
+    ProfilePhoto,
 )
-from coaching_service.people.customers.own_models import OwnDetails
-from coaching_service.people.notification_settings import service as notification_settings
-from coaching_service.people.notification_settings.models import NotificationSettings
+from coaching_service.people.customers.store import ARCHIVED, customers, search_fields
+from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
+
 _ROLE_FIELDS = ("groups", "assignedTo", "isArchived")
+
 _NOT_SHOWN = ("profilePhoto", *store.PRIVATE_ORDER)
+
 _SEARCHED_FIELDS = {"name", "surname", "email"}
+
 _ADDED = "addedClient"
 
 
@@ -43,11 +57,17 @@ _ADDED = "addedClient"
 
 
 find_by_emails = list_store.find_by_emails
+
 list_identities = list_store.find_identities
+
 list_versions = list_store.find_versions
+
 iterate_all = list_store.iterate_all
+
 list_ids_after = store.customers.list_ids_after
+
 exists = store.exists
+
 has_any = store.has_any
 
 
@@ -279,9 +299,9 @@ async def _rewrite(
     before, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     role = customer["customerRoleData"]
     if role["isArchived"] is not before["isArchived"]:
-        await locks_store.follow_archiving(ctx, [customer_id], archived=role["isArchived"])
+        await figures_store.follow_archiving(ctx, [customer_id], archived=role["isArchived"])
     if "timezone" in change or "notifications" in change:
-        await locks_store.mark_figures_due(ctx, [customer_id])
+        await figures_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
         moved = GroupsChange.between(customer_id, before["groups"], role["groups"])
         await ctx.publish(GroupsChanged([moved]))
@@ -314,7 +334,7 @@ async def request_erasure(ctx: Context) -> datetime:
     await store.rewrite(
         ctx, ctx.caller.id, lambda stored: {} if "erasureRequestedAt" in stored else {"erasureRequestedAt": at}, None
     )
-    await locks_store.mark_figures_due(ctx, [ctx.caller.id])
+    await figures_store.mark_figures_due(ctx, [ctx.caller.id])
     return (await get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",)))["erasureRequestedAt"]
 
 
@@ -334,7 +354,7 @@ async def set_archived(
         return await get(ctx, customer_id)
     role = customer["customerRoleData"]
     await counters.count_changed(ctx, [{**role, "isArchived": not archived}], [role])
-    await locks_store.follow_archiving(ctx, [customer_id], archived=archived)
+    await figures_store.follow_archiving(ctx, [customer_id], archived=archived)
     return to_response(ctx, customer)
 
 
@@ -350,13 +370,13 @@ async def erase(ctx: Context, customer_id: ObjectId) -> None:
 
 async def lock_and_mark_figures(ctx: Context, customer_id: ObjectId) -> None:
     """Serialise transactions that call this for the same client. Raises NotFound if there is no such client."""
-    if not await locks_store.lock_and_mark_figures(ctx, customer_id):
+    if not await figures_store.lock_and_mark_figures(ctx, customer_id):
         raise NotFound("customer")
 
 
 async def lock_all_visible(ctx: Context, ids: Sequence[ObjectId]) -> None:
     """Lock several clients that the transaction has not locked yet, as `lock`. Raises what get_visible raises."""
-    locked = await locks_store.lock_all(ctx, ids)
+    locked = await figures_store.lock_all(ctx, ids)
     if len(locked) < len(ids):
         raise NotFound("customer")
     for customer in locked:
@@ -381,8 +401,138 @@ async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
     if ctx.caller.only_customer_id not in (None, customer_id):
         raise NotFound("customer")
     trainer = ctx.caller.id if ctx.caller.customers_scope == "assigned" else None
-    if await locks_store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
+    if await figures_store.lock_and_mark_figures(ctx, customer_id, trainer=trainer):
         return
     if trainer is not None:
         await get_visible(ctx, customer_id)
     raise NotFound("customer")
+
+
+async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
+    """Return the signed links to the thumbnails of the profile photos of clients that have one, by client.
+
+    Access is not checked.
+    """
+    where = {"_id": {"$in": list(ids)}, "profilePhoto": {"$ne": None}}
+    found = await customers.find(ctx, where, fields=("profilePhoto",), hint=store.BY_ID)
+    photos = {client["_id"]: client["profilePhoto"] for client in found}
+    return {client: file_url(ctx.services, photo["thumbnailId"]) for client, photo in photos.items() if photo}
+
+
+@transactional
+async def set_profile_photo(
+    ctx: Context, customer_id: ObjectId, file: StoredFile | None, version: int | None = None
+) -> CustomerProfile:
+    """Replace a client's profile photo and return the client; without a file nothing changes.
+
+    Raises Conflict if the client has changed since `version`, and what get_visible raises.
+    """
+    previous = await get_visible(ctx, customer_id, ("version", store.TRAINER, "profilePhoto"))
+    if version is not None and previous["version"] != version:
+        raise version_conflict()
+    if file is None:
+        return await get(ctx, customer_id)
+    photo: ProfilePhoto = {"fileId": file.id, "thumbnailId": file.thumbnail_id}
+    customer = await customers.update(ctx, {"_id": customer_id}, {"$set": {"profilePhoto": photo}})
+    if customer is None:
+        raise NotFound("customer")
+    if replaced := previous.get("profilePhoto"):
+        await files.discard(ctx, [file_id for file_id in (replaced["fileId"], replaced["thumbnailId"]) if file_id])
+    return to_response(ctx, customer)
+
+
+class _CustomerWithCompany(Customer):
+    """A client with the company's document."""
+
+    company: Account
+
+
+def to_principal(
+    customer: Customer, company: Company, credential_id: ObjectId, impersonated_by: ObjectId | None = None
+) -> Principal:
+    """Return a stored client as the principal of a request."""
+    return Principal(
+        id=customer["_id"],
+        company=company,
+        role="CUSTOMER",
+        via="session",
+        name=customer["name"],
+        email=customer["email"],
+        credential_id=credential_id,
+        impersonated_by=impersonated_by,
+        timezone=customer["timezone"],
+        own_load_unit=customer.get("loadUnit"),
+    )
+
+
+async def load_principal(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
+    """Return a client as a principal; None if the client is deleted or archived, or the company is deleted.
+
+    Raises CompanySuspended.
+    """
+    customer = await _find_with_company(services, company_id, customer_id)
+    if customer is None or customer["customerRoleData"]["isArchived"]:
+        return None
+    return to_principal(customer, account.to_company(customer["company"]), customer_id)
+
+
+async def load_author(services: Services, company_id: ObjectId, customer_id: ObjectId) -> Principal | None:
+    """Return a client as the author of background work, even if archived; None if the client is deleted."""
+    customer = await _find_with_company(services, company_id, customer_id)
+    if customer is None:
+        return None
+    return to_principal(customer, account.to_company(customer["company"], even_suspended=True), customer_id)
+
+
+async def _find_with_company(
+    services: Services, company_id: ObjectId, customer_id: ObjectId
+) -> _CustomerWithCompany | None:
+    """Return the fields of a client that a sign-in needs, with the `company`; None if either is deleted."""
+    stages: list[PipelineStage] = [
+        {"$match": {"companyId": company_id, "_id": customer_id}},
+        {"$project": {"name": 1, "email": 1, "timezone": 1, "companyId": 1, ARCHIVED: 1}},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$unwind": "$company"},
+    ]
+    result: list[Any] = await aggregate_all(customers.across_companies(services), stages)
+    return result[0] if result else None
+
+
+async def record_sign_in(ctx: Context, customer_id: ObjectId) -> None:
+    """Record that a client has signed in: an action of the client, and `firstLoginDate` if it is the first time."""
+    at = now()
+    first = {"_id": customer_id, "customerRoleData.firstLoginDate": None}
+    await customers.set_derived(ctx, first, {"$set": {"customerRoleData.firstLoginDate": at}})
+    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"lastActivityDate": at}})
+
+
+async def create_first_access_token(ctx: Context, customer_id: ObjectId) -> str:
+    """Return a new first-access token for a client; the previous one becomes invalid."""
+    token = str(uuid.uuid4())
+    await customers.set_derived(ctx, {"_id": customer_id}, {"$set": {"firstAccessHash": token_hash(token)}})
+    return token
+
+
+async def find_by_first_access_token(services: Services, token: str) -> Customer | None:
+    """Return `_id`, `companyId`, `name` and `email` of the client with this first-access token, or None."""
+    where, fields = {"firstAccessHash": token_hash(token)}, {"companyId": 1, "email": 1, "name": 1}
+    customer: Any = await customers.across_companies(services).find_one(where, fields)
+    return customer  # type: ignore[no-any-return]  # the driver's documents are untyped
+
+
+async def use_first_access_token(ctx: Context, customer_id: ObjectId, token: str, email: str) -> bool:
+    """Invalidate a first-access token in the caller's transaction; returns whether it was still valid.
+
+    A client without an e-mail address gets `email`.
+    """
+    where = {"_id": customer_id, "firstAccessHash": token_hash(token)}
+    if not await customers.set_derived(ctx, where, {"$unset": {"firstAccessHash": ""}}):
+        return False
+
+    def add_email(customer: Customer) -> Mapping[str, object]:
+        if customer["email"] is not None:
+            return {}
+        return {"email": email, **search_fields(customer["name"], customer["surname"], email)}
+
+    await customers.rewrite(ctx, {"_id": customer_id}, add_email)
+    return True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypedDict
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.portable import CLIENTS, FileRule, Portable
 from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.errors import NotFound
@@ -15,35 +16,164 @@ from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHE
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import BY_UPDATE
+from coaching_service.core.list_selection import BY_UPDATE, ListPart
 from coaching_service.core.media import IMAGE_TYPES
+from coaching_service.core.text import SUFFIX_LENGTH, apostrophe_pattern, longest_part, normalize, suffixes
 from coaching_service.core.validation import Date, Text
 from coaching_service.people.customers import counters
-from coaching_service.people.customers._search import search_fields
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
-from coaching_service.people.notification_settings.models import NotificationSettings
+from coaching_service.people.notification_settings import NotificationSettings
+
+# Up to so many matches are sorted in memory; for more, the index in list order is tried first.
+FEW_MATCHES = 1_000
+
+
+class SearchFields(TypedDict):
+    """The private fields by which clients are sorted and searched."""
+
+    sortName: str
+    sortSurname: str
+    search: str
+    suf: list[str]
+
+
+def search_fields(name: str, surname: str | None, email: str | None) -> SearchFields:
+    """Return the fields by which a client is sorted and searched: normalised texts and their suffixes."""
+    full_name, normalized_email = normalize(f"{name} {surname or ''}"), normalize(email or "")
+    return {
+        "sortName": normalize(name),
+        "sortSurname": normalize(surname or ""),
+        "search": f"{full_name}\n{normalized_email}",
+        "suf": suffixes(full_name, normalized_email),
+    }
+
+
+class Match(NamedTuple):
+    """How clients are found: by the suffix index, or in a scan of clients."""
+
+    indexed: Filter
+    scanned: Filter
+
+
+def match_text(term: str) -> Match | None:
+    """Return how clients are found who contain `term` literally, with any kind of apostrophe; None if none can."""
+    normalized = normalize(term)
+    if "\0" in normalized:
+        return None
+    scanned = {"search": {"$regex": apostrophe_pattern(normalized)}}
+    part = longest_part(normalized)
+    indexed = _by_suffix(part)
+    return Match(indexed if part == normalized and len(part) <= SUFFIX_LENGTH else indexed | scanned, scanned)
+
+
+def substring_filter(term: str) -> Filter | None:
+    """Return the filter for clients who contain `term` literally, for a scan of all clients; None if none can."""
+    match = match_text(term)
+    return match.scanned if match is not None else None
+
+
+def match_words(text: str) -> Match | None:
+    """Return how clients are found who contain every word of `text`, with any kind of apostrophe; None if none can."""
+    words = normalize(text).split()
+    if not words or "\0" in text:
+        return None
+    scanned: Filter = {"$and": [{"search": {"$regex": apostrophe_pattern(word)}} for word in words]}
+    return Match(_by_suffix(max(map(longest_part, words), key=len)) | scanned, scanned)
+
+
+def _by_suffix(normalized: str) -> Filter:
+    return {"suf": {"$regex": "^" + re.escape(normalized[:SUFFIX_LENGTH])}}
+
+
+async def search_page(
+    ctx: Context,
+    customers: Documents[Customer],
+    where: Filter,
+    match: Match | None,
+    *,
+    listed: Filter,
+    count_listed: Callable[[], Awaitable[int]],
+    list_part: ListPart,
+    by_suffix: str,
+    by_order: str,
+) -> tuple[list[Customer], int]:
+    """Return the clients of `where` that `match` for one part of the list, and how many there are in total.
+
+    Each query examines at most 1,001 keys and four times the number of matches: few matches are fetched by suffix and
+    sorted; many are first searched for in the order of the complete list (`listed`), among at most twice their number,
+    if so many of all that it has (`count_listed`) are likely to contain enough.
+    """
+    if match is None:
+        return [], 0
+    matching = where | match.indexed
+    total = await customers.count(ctx, matching, hint=by_suffix)
+    wanted = min(list_part.limit, max(0, total - list_part.skip))
+    if wanted == 0:
+        return [], total
+    if total > FEW_MATCHES and (list_part.skip + list_part.limit) * await count_listed() <= total * total:
+        stages: list[Document] = [
+            {"$sort": dict.fromkeys(list_part.sort, 1)},
+            {"$limit": 2 * total},
+            {"$match": where | match.scanned},
+            {"$skip": list_part.skip},
+            {"$limit": list_part.limit},
+            {"$project": customers.projection(None, list_part.private)},
+        ]
+        docs: list[Customer] = await customers.aggregate(ctx, list_part.within(listed), *stages, hint=by_order)
+        if len(docs) == wanted:
+            return docs, total
+    clients = await customers.find(
+        ctx,
+        list_part.within(matching),
+        sort=list_part.sort,
+        skip=list_part.skip,
+        limit=list_part.limit,
+        including=list_part.private,
+        hint=by_suffix,
+    )
+    return clients, total
+
 
 ARCHIVED = "customerRoleData.isArchived"
+
 GROUPS = "customerRoleData.groups"
+
 TRAINER = "customerRoleData.assignedTo"
+
 ORDER = ("sortName", "sortSurname", "_id")
+
 PRIVATE_ORDER = ORDER[:2]
+
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
+
 LAST_WORKOUT = "customerRoleData.lastWorkoutDate"
+
 SCORE = "attention.score"
+
 REASONS = "attention.reasons"
+
 REASON = f"{REASONS}.type"
+
 UNREAD = "attention.unread"
+
 BY_UNREAD = (f"-{UNREAD}", *ORDER)
+
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
+
 BY_ATTENTION = (f"-{SCORE}", "_id")
+
 _BY_DUE = Index((ARCHIVED, "figuresUntil"))
+
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
+
 # Listed after all clients who need attention, since it adds nothing to their score.
 UNAVAILABLE = "unavailable"
+
 _UNAVAILABLE = ((REASON, {"$eq": UNAVAILABLE}),)
+
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
+
 # Figures that are computed again for a client whose stored ones are due.
 _RENEWED_FIGURES = ("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate")
 
@@ -134,21 +264,37 @@ customers = Documents[Customer](
         after=lambda ctx, documents: counters.count(ctx, documents, 1),
     ),
 )
+
 BY_ORDER = customers.index_name(ARCHIVED, *ORDER)
+
 BY_SUFFIX = customers.index_name(ARCHIVED, "suf")
+
 BY_GROUP = customers.index_name(ARCHIVED, GROUPS, *ORDER)
+
 BY_TRAINER = customers.index_name(ARCHIVED, TRAINER, *ORDER)
+
 BY_ID = customers.index_name("_id")
+
 BY_RATE = {days: customers.index_name(ARCHIVED, rate_field(days), *ORDER) for days in RATE_DAYS}
+
 UNREAD_INDEX = customers.index_name(ARCHIVED, *BY_UNREAD)
+
 BY_LAST_TRAINED = customers.index_name(ARCHIVED, LAST_TRAINED, *ORDER)
+
 SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
+
 SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}
+
 UNAVAILABLE_INDEX = customers.index_name(ARCHIVED, "_id")
+
 EMAIL_INDEX = customers.index_name("email")
+
 EXTERNAL_ID_INDEX = customers.index_name("externalId")
+
 CHANGED_INDEX = customers.index_name(ARCHIVED, "figuresChangedAt")
+
 DUE_INDEX = _BY_DUE.name
+
 UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 
 

@@ -8,20 +8,26 @@ from typing import Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import coach, require_permission
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, ToolPage, optional
-from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.lists import PageWithHint, format_figure, format_time, join_facts, list_answer
-from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.arguments import (
+    Arguments,
+    PageWithHint,
+    ToolPage,
+    format_figure,
+    format_time,
+    join_facts,
+    list_answer,
+    optional,
+)
+from coaching_service.core.mcp.results import Answer, Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
-from coaching_service.people.customers import batch_tools, creation, listing
+from coaching_service.people.customers import batch, batch_tools, listing
+from coaching_service.people.customers.listing import GroupNames, find_near_clients, match_groups
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
-from coaching_service.people.customers.nearest import GroupNames, find_near_clients, match_groups
 from coaching_service.people.customers.service import full_name
 from coaching_service.people.team import service as team
 
@@ -211,7 +217,7 @@ async def create_customer(
         require_permission(ctx.caller, CUSTOMERS.VIEW)
         return await batch_tools.create_several(ctx, customers, dry_run=dry_run)
     invited = send_invitation and details["email"] is not None
-    customer = await creation.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
+    customer = await batch.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
     outcome = " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else "."
     return Written(
         f"Created the client {name_client(customer)}{outcome}",

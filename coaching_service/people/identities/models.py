@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NotRequired
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 
 SubjectKind = Literal["coach", "customer"]
@@ -44,3 +46,18 @@ class PasswordReset(Stored):
     subjectId: ObjectId
     kind: SubjectKind
     tokenHash: str
+
+
+@dataclass(frozen=True)
+class IdentityDisplaced(DomainEvent):
+    """A coach or client of any company lost an unconfirmed e-mail address to a user who confirmed it."""
+
+    company_id: ObjectId
+    subject_id: ObjectId
+
+
+@dataclass(frozen=True)
+class EmailConfirmed(DomainEvent):
+    """A coach or client of the company has confirmed the e-mail address by a mailed token."""
+
+    subject_id: ObjectId

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from concurrent.futures import ThreadPoolExecutor
 from unicodedata import normalize
 
@@ -11,10 +12,13 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
 
+
 # The first of OWASP's recommended parameter sets (19 MiB, 2 iterations, 1 lane): it limits how long and how many cores
 # a sign-in takes.
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
+
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="argon2")
+
 # The hash of a random text, with these parameters: verified against for unknown users, so that they take the same time
 # as a wrong password. Written out, because computing it would delay each start.
 _UNKNOWN_USER = "$argon2id$v=19$m=19456,t=2,p=1$4oXMfutGUWVhdHlHSj1TIg$VJ4Rv/NiGHJ8vKCwh0n38310j08MM8ayDftlYY230hU"
@@ -44,3 +48,96 @@ def _verify(password_hash: str, password: str) -> bool:
         return _hasher.verify(password_hash, password)
     except (VerificationError, InvalidHashError):
         return False
+
+
+_LONGEST_REPEATED, _SHORTEST_RUN, _MAX_WORDS = 8, 3, 2
+
+_KEYBOARDS = (
+    "qwertyuiopasdfghjklzxcvbnm",
+    "qwertzuiopasdfghjklyxcvbnm",
+    "azertyuiopqsdfghjklmwxcvbn",
+    "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik9ol0p",
+    "1q2w3e4r5t6y7u8i9o0p",
+    "qazwsxedcrfvtgbyhnujmikolp",
+    "q1w2e3r4t5y6u7i8o9p0",
+)
+
+_ORDERED = ("!@#$%^&*()_+", "01234567890123456789", "1234567890" * 2, "abcdefghijklmnopqrstuvwxyz", *_KEYBOARDS)
+
+_RUNS = tuple(text for ordered in _ORDERED for text in (ordered, ordered[::-1]))
+
+_WORDS = (
+    *("password", "passwort", "motdepasse", "contrasena", "parola", "senha", "haslo", "heslo", "wachtwoord"),
+    *("welcome", "willkommen", "bienvenue", "letmein", "login", "admin", "administrator", "root", "user"),
+    *("guest", "test", "changeme", "default", "secret", "geheim", "master", "access", "computer", "internet"),
+    *("google", "facebook", "iloveyou", "ichliebedich", "jetaime", "teamo", "sunshine", "princess", "flower"),
+    *("butterfly", "chocolate", "hello", "monkey", "dragon", "tiger", "shadow", "killer", "superman", "batman"),
+    *("spiderman", "starwars", "pokemon", "naruto", "football", "fussball", "baseball", "basketball", "soccer"),
+    *("hockey", "liverpool", "arsenal", "chelsea", "barcelona", "michael", "jennifer", "jessica", "ashley"),
+    *("daniel", "charlie", "thomas", "jordan", "andrew", "alexander", "whatever", "trustno", "freedom"),
+    *("mustang", "ferrari", "mercedes", "samsung", "jesus", "christ", "summer", "winter", "spring", "autumn"),
+    *("sommer", "january", "february", "march", "april", "june", "july", "august", "september", "october"),
+    *("november", "december", "love", "qwerty", "qwertz", "azerty", "asdf", "abc", "coach", "coaching"),
+    *("trainer", "training", "fitness", "workout", "gym", "crossfit", "strength", "yoga"),
+)
+
+_SIGNS_OF = {"a": "a@4", "e": "e3", "i": "i1!", "l": "l1", "o": "o0", "s": "s$5", "t": "t7"}
+
+
+def _pattern(word: str) -> str:
+    return "".join(f"[{re.escape(_SIGNS_OF[letter])}]" if letter in _SIGNS_OF else letter for letter in word)
+
+
+_WORD = re.compile("|".join(_pattern(word) for word in sorted(_WORDS, key=len, reverse=True)))
+
+_FILLING = re.compile(r"[\W\d_]+")
+
+
+def is_common(password: str) -> bool:
+    """Return whether a password is among the most common ones of its length."""
+    text = normalize("NFKC", password).casefold()
+    letters = re.sub(r"[\W_]+", "", text)
+    is_regular = any(_is_repetition(each) or _consists_of_runs(each) for each in (text, letters))
+    return is_regular or _consists_of_words(text)
+
+
+def _is_repetition(text: str) -> bool:
+    period = (text + text).find(text, 1)
+    return 0 < period <= min(_LONGEST_REPEATED, len(text) // 2)
+
+
+def _consists_of_runs(text: str) -> bool:
+    """Return whether a text consists of parts such as `qwerty`, `4321` and `aaa`."""
+    position = 0
+    while position < len(text):
+        rest = text[position:]
+        same = len(rest) - len(rest.lstrip(rest[0]))
+        length = max(same, *(_common_start(rest, run) for run in _RUNS))
+        if length < _SHORTEST_RUN:
+            return False
+        position += length
+    return bool(text)
+
+
+def _common_start(text: str, run: str) -> int:
+    """Return how many characters of `text` follow one another in `run`."""
+    length = 0
+    while length < len(text) and text[: length + 1] in run:
+        length += 1
+    return length
+
+
+def _consists_of_words(text: str) -> bool:
+    """Return whether a text consists of at most two common words, and digits, signs and runs around them."""
+    words, rest = 0, []
+    position = 0
+    while position < len(text):
+        match = _WORD.match(text, position)
+        if match is not None:
+            words += 1
+            position = match.end()
+        else:
+            rest.append(text[position])
+            position += 1
+    remaining = _FILLING.sub("", "".join(rest))
+    return 0 < words <= _MAX_WORDS and (not remaining or _consists_of_runs(remaining))

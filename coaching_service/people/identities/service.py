@@ -19,9 +19,15 @@ from coaching_service.core.database.documents import Document, now
 from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.identities import addresses, devices, failures, store
-from coaching_service.people.identities.events import EmailConfirmed, IdentityDisplaced
 from coaching_service.people.identities.failures import Attempt
-from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
+from coaching_service.people.identities.models import (
+    EmailConfirmed,
+    IdentityClaim,
+    IdentityDisplaced,
+    PasswordReset,
+    StoredIdentity,
+    SubjectKind,
+)
 from coaching_service.people.identities.passwords import verify_password
 
 CONFIRMATION_LIFETIME = timedelta(days=7)

@@ -12,7 +12,7 @@ from coaching_service.core.events import EventValue
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Text
-from coaching_service.people.notification_settings.models import Channel, Kind
+from coaching_service.people.notification_settings import Channel, Kind
 
 
 class Recipient(TypedDict):

@@ -10,30 +10,33 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
+from typing import cast, get_args
+from urllib.parse import urlencode
 
 import structlog
 
-from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unavailable
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.events import running_in_background
+from coaching_service.core.ids import ObjectId, at_local_time, parse_id, zone_of
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.alone import for_each_alone
-from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody
+from coaching_service.core.jobs.mail import MailBody, NewMail
+from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import read_backlog
+from coaching_service.people import notification_settings
+from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import service as identities
-from coaching_service.people.notification_settings import service as notification_settings
-from coaching_service.people.notification_settings.models import NotificationSettings
-from coaching_service.people.notifications import _times, store, unsubscribing
+from coaching_service.people.notification_settings import Kind, NotificationSettings
+from coaching_service.people.notifications import store
 from coaching_service.people.notifications.models import (
+    DueNotification,
     Later,
     Message,
     Notification,
@@ -44,15 +47,118 @@ from coaching_service.people.notifications.models import (
 )
 from coaching_service.people.team import service as team
 
+MAX_LATENESS = timedelta(hours=2)
+
+# What has no time of its own is sent as long as it is unread or undecided.
+_UNTIMED: tuple[Kind, ...] = ("messages", "proposals")
+
+
+def find_end_of_quiet(moment: datetime, settings: NotificationSettings, timezone: str) -> datetime | None:
+    """Return when the quiet hours end in which `moment` (UTC) is, or None if it is in none."""
+    begin, end = settings["quietFrom"], settings["quietTo"]
+    if begin is None or end is None or begin == end:
+        return None
+    local = moment.replace(tzinfo=UTC).astimezone(zone_of(timezone))
+    clock, day = f"{local:%H:%M}", local.date()
+    is_after_begin, is_before_end = clock >= begin, clock < end
+    is_over_night = begin > end
+    if not (is_after_begin or is_before_end if is_over_night else is_after_begin and is_before_end):
+        return None
+    ends_at = at_local_time(day + timedelta(days=1) if is_over_night and is_after_begin else day, end, timezone)
+    return ends_at if ends_at > moment else None  # the clocks were set back after the end
+
+
+def find_time(
+    kind: Kind,
+    due_at: datetime,
+    valid_until: datetime | None,
+    at: datetime,
+    settings: NotificationSettings,
+    timezone: str,
+) -> datetime | None:
+    """Return when a notification that is due is sent: now (`at`), or at the end of the quiet hours.
+
+    None: not at all, because it is more than two hours late, or pointless by then.
+    """
+    planned = find_end_of_quiet(due_at, settings, timezone) or due_at
+    if kind not in _UNTIMED and at - planned > MAX_LATENESS:
+        return None
+    moment = max(planned, at)
+    moment = find_end_of_quiet(moment, settings, timezone) or moment
+    return None if valid_until is not None and moment >= valid_until else moment
+
+
+def make_link(ctx: Context, recipient: Recipient, kind: Kind, settings_path: str) -> str:
+    """Return the address of the page, below the settings, where the recipient turns off a kind of mail."""
+    target = f"{ctx.company_id}.{recipient['type']}.{recipient['_id']}.{kind}"
+    token = f"{target}.{ctx.services.vault.sign(_signed(target))}"
+    return f"{ctx.services.base_url}{settings_path}/off?{urlencode({'token': token})}"
+
+
+def find_kind(services: Services, token: str) -> Kind | None:
+    """Return the kind of mail that a token turns off; None if it is not valid."""
+    return target[2] if (target := _read(services, token)) is not None else None
+
+
+async def turn_off(ctx: Context, token: str) -> None:
+    """Turn off the mails of the kind, for the recipient whom the token was mailed to.
+
+    Raises NotFound if the token is not valid, or the recipient is deleted.
+    """
+    if (target := _read(ctx.services, token)) is None:
+        raise NotFound("mail")
+    company_id, recipient, kind = target
+    if recipient["type"] == "coach":
+        owner_ctx = ctx.acting_as(await team.get_owner(ctx.services, company_id))
+        principal = await team.load_principal(owner_ctx, recipient["_id"])
+    elif (client := await service.load_author(ctx.services, company_id, recipient["_id"])) is None:
+        raise NotFound("mail")
+    else:
+        principal = client
+    await _turn_off(ctx.acting_as(principal), kind)
+
+
+@transactional
+async def _turn_off(ctx: Context, kind: Kind) -> None:
+    change: object = {kind: {"mail": False}}
+    if ctx.caller.is_coach:
+        await team.set_notifications(ctx, cast("NotificationSettings", change))
+    else:
+        await customers.update_own(ctx, {"notifications": cast("NotificationSettings", change)})
+
+
+def _read(services: Services, token: str) -> tuple[ObjectId, Recipient, Kind] | None:
+    target, _, signature = token.rpartition(".")
+    if not services.vault.verify_signature(_signed(target), signature):
+        return None
+    company, recipient_type, recipient, kind = target.split(".")
+    company_id, recipient_id = parse_id(company), parse_id(recipient)
+    if company_id is None or recipient_id is None or kind not in get_args(Kind):
+        return None
+    return company_id, cast("Recipient", {"type": recipient_type, "_id": recipient_id}), cast("Kind", kind)
+
+
+def _signed(target: str) -> str:
+    return f"turn mails off:{target}"
+
+
 OPERATION = "send_reminder"
+
 # What a killed process has claimed is claimed again in time: each is sent within a minute.
 LEASE = timedelta(seconds=20)
+
 _POLL_SECONDS = 1.0
+
 _AT_ONCE = 4
+
 _SUSPENDED_PAUSE = timedelta(minutes=5)
+
 _MAX_COUNT = 10_000
+
 _FIELDS = (*customers.SCOPE_FIELDS, "name", "email", "timezone", "notifications", "customerRoleData.isArchived")
+
 _CLIENT_SETTINGS, _COACH_SETTINGS = "/train/settings/notifications", "/app/settings/notifications"
+
 log = structlog.get_logger("coaching_service.notifications")
 
 
@@ -136,7 +242,7 @@ async def _send(ctx: Context, claimed: Notification, sources: Sources, push: Pus
         await _end(ctx, notification, {"outcome": "dropped"})
         return
     kind, at = notification["kind"], now()
-    moment = _times.find_time(
+    moment = find_time(
         kind, notification["dueAt"], notification["validUntil"], at, addressee.settings, addressee.timezone
     )
     if moment is not None and moment > at:
@@ -223,9 +329,7 @@ async def _queue_mail(
         "notes": message.notes,
         "reason": message.reason,
         "settings": f"{ctx.services.base_url}{addressee.settings_path}",
-        "unsubscribe": unsubscribing.make_link(
-            ctx, notification["recipient"], notification["kind"], addressee.settings_path
-        ),
+        "unsubscribe": make_link(ctx, notification["recipient"], notification["kind"], addressee.settings_path),
     }
     await mail.enqueue_mail(ctx, NewMail(address, message.subject, body, notification["customerId"]))
 
@@ -247,3 +351,28 @@ async def read_metrics(services: Services) -> None:
     """Read the notifications that are due; they are not a number while the database does not respond."""
     metrics, due = services.metrics, store.count_due(services, _MAX_COUNT)
     await read_backlog(due, metrics.notifications_due, metrics.oldest_notification_seconds, "notifications")
+
+
+async def make_due(ctx: Context, due: Sequence[DueNotification]) -> None:
+    """Store notifications to send at their time, in the caller's transaction if there is one.
+
+    A key is sent once: calling this again changes nothing but the time of what has not been sent yet. What is sent is
+    computed at that time by the source of its kind (`features.NOTIFICATIONS`).
+    """
+    if ctx.recorder is not None and any(each.recipient["type"] == "client" for each in due):
+        ctx.recorder.sends = True
+    if due:
+        await store.add(ctx, due, creates=True)
+
+
+async def correct(ctx: Context, due: Sequence[DueNotification]) -> None:
+    """Set the time of notifications that are pending; what is not stored is not made due."""
+    if due:
+        await store.add(ctx, due, creates=False)
+
+
+@transactional
+async def withdraw(ctx: Context, keys: Sequence[str]) -> None:
+    """Do not send the notifications with these keys that have not been sent yet."""
+    where = {"key": {"$in": list(keys)}, "outcome": None}
+    await store.notifications.set_derived(ctx, where, {"$set": {"sendAt": None, "outcome": "dropped"}})

@@ -13,8 +13,7 @@ from coaching_service.core.database.models import Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, Description, Part, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Text
-from coaching_service.core.validation_messages import Message
+from coaching_service.core.validation import Message, Text
 from coaching_service.people.identities.models import SubjectKind
 
 MAX_ENDPOINT, MAX_USER_AGENT, _MAX_KEY = 2000, 1000, 100

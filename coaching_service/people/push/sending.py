@@ -20,8 +20,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, company_of
-from coaching_service.core.outbound.client import OutboundResponse
-from coaching_service.core.outbound.errors import OutboundError
+from coaching_service.core.outbound.client import OutboundError, OutboundResponse
 from coaching_service.people.notifications.models import PushMessage, Recipient
 from coaching_service.people.push import _encryption, keys, service, store
 from coaching_service.people.push.models import PushTarget

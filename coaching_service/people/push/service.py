@@ -16,7 +16,7 @@ from coaching_service.core.errors import Forbidden, NotFound, Unauthorized, inva
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.outbound.errors import OutboundError
+from coaching_service.core.outbound.client import OutboundError
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.push import keys, store
 from coaching_service.people.push.models import (
@@ -29,7 +29,7 @@ from coaching_service.people.push.models import (
 )
 from coaching_service.people.push.store import subscriptions
 from coaching_service.people.sessions import service as sessions
-from coaching_service.people.sessions.events import SessionsEnded
+from coaching_service.people.sessions.models import SessionsEnded
 
 MAX_DEVICES = 20
 # After which a subscription ends that its browser has not sent again. A coach's session ends after hours without use,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.database.collections import order_by
+from coaching_service.core.database.collections import Unsharded, order_by
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.push.models import ListedSubscription, PushKey, SendingSubscription, StoredSubscription

@@ -11,8 +11,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import CompanySuspended, Forbidden, SignInRejected
 from coaching_service.core.jobs import mail, queue
-from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody, subject_with
+from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
 from coaching_service.core.jobs.queue import Job
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants

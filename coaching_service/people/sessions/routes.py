@@ -6,7 +6,7 @@ from coaching_service.core.auth.access import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes
-from coaching_service.people.sessions import confirmations, passwords, service
+from coaching_service.people.sessions import passwords, service
 from coaching_service.people.sessions.models import (
     Confirmation,
     EmailConfirmation,
@@ -147,6 +147,6 @@ async def resend_confirmation(ctx: Context) -> Confirmation:
     It is sent to the address by which the caller signs in, unless it is confirmed. From the fourth request within 15
     minutes: 429 with `Retry-After`.
     """
-    if await confirmations.send_again(ctx):
+    if await service.send_again(ctx):
         return {"message": "A mail with a new token has been queued"}
     return {"message": "The e-mail address is already confirmed"}

@@ -6,10 +6,8 @@ from typing import Any
 
 from marshmallow import ValidationError
 
-from coaching_service.core.validation import Text
-from coaching_service.core.validation_messages import Message
-from coaching_service.people.identities.common_passwords import is_common
-from coaching_service.people.identities.passwords import MAX_LENGTH, MIN_LENGTH
+from coaching_service.core.validation import Message, Text
+from coaching_service.people.identities.passwords import MAX_LENGTH, MIN_LENGTH, is_common
 
 
 class NewPassword(Text):

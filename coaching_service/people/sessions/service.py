@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import structlog
 
 from coaching_service.core import rate_limits
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
@@ -18,25 +18,81 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.people.account import service as account
-from coaching_service.people.customers import first_access
+from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import failures
 from coaching_service.people.identities import service as identities
-from coaching_service.people.identities.events import IdentityDisplaced
-from coaching_service.people.identities.models import SubjectKind
+from coaching_service.people.identities.models import IdentityDisplaced, SubjectKind
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import confirmations, store
-from coaching_service.people.sessions.events import SessionsEnded
-from coaching_service.people.sessions.models import AccessToken, NewSession, SessionTokens, SessionWithSubject, SignedIn
+from coaching_service.people.sessions import store
+from coaching_service.people.sessions.models import (
+    AccessToken,
+    NewSession,
+    SessionsEnded,
+    SessionTokens,
+    SessionWithSubject,
+    SignedIn,
+)
 from coaching_service.people.team import service as team
-from coaching_service.people.team.events import CoachRemoved, SignInEmailChanged
+from coaching_service.people.team.models import CoachRemoved, SignInEmailChanged
+
+MAILS = 3  # to one user within 15 minutes
+
+_SENDER = "Coaching service"
+
+
+@transactional
+async def queue_mail(ctx: Context) -> bool:
+    """Queue a mail with a token to confirm the e-mail address of the caller.
+
+    It contains no text that the user has chosen, since the address may be a stranger's. Returns False if there is
+    nothing to confirm.
+    """
+    confirmation = await identities.sign_confirmation(ctx, ctx.caller.id)
+    if confirmation is None:
+        return False
+    token = confirmation.token
+    body: MailBody = {
+        "company": _SENDER,
+        "name": confirmation.address,
+        "paragraphs": ["Confirm that this is your e-mail address. The link works for a week."],
+        "button": "Confirm your e-mail address",
+        "link": f"{ctx.services.base_url}/app/confirm-email?token={token}",
+        "notes": ["If you did not sign up, do nothing: the address is not used without your confirmation."],
+        "reason": "You receive this mail because an account was created with this e-mail address.",
+        "settings": None,
+    }
+    addition = f"Applications can send this token to POST /auth/confirm-email: {token}"
+    is_owner = ctx.caller.role == "OWNER"
+    await mail.enqueue_mail(
+        ctx,
+        NewMail(confirmation.address, "Confirm your e-mail address", body, text_addition=addition, is_urgent=is_owner),
+    )
+    return True
+
+
+async def send_again(ctx: Context) -> bool:
+    """Queue another mail for the caller; returns False if the address is already confirmed.
+
+    Raises TooManyRequests from the fourth mail within 15 minutes.
+    """
+    if await identities.is_email_confirmed(ctx, ctx.caller.id):
+        return False
+    await rate_limits.limit(ctx.services, "confirmation mail", str(ctx.caller.id), MAILS)
+    return await queue_mail(ctx)
+
 
 IMPERSONATION_LIFETIME = timedelta(minutes=15)
+
 _SIGN_UPS = 30  # of a network address, which many users may share, within 15 minutes
 
+
 T = TypeVar("T")
+
 
 log = structlog.get_logger("coaching_service.sessions")
 
@@ -78,7 +134,7 @@ async def register(
             ctx, company_name, name, email, password_hash, timezone=timezone, is_confirmed=False
         )
         owner_ctx = ctx.acting_as(owner)
-        await confirmations.queue_mail(owner_ctx)
+        await queue_mail(owner_ctx)
         return await create_owner_session(owner_ctx, owner.id)
 
     return await create_company(ctx)
@@ -93,7 +149,7 @@ async def sign_in(ctx: Context, email: str, password: str, device_tokens: Iterab
     identity, principal = await verify_credentials(ctx, email, password, device_tokens)
     tokens = await create_session(ctx.acting_as(principal), identity.subject_id, identity.kind)
     if identity.kind == "customer":
-        await first_access.record_sign_in(ctx.acting_as(principal), identity.subject_id)
+        await service.record_sign_in(ctx.acting_as(principal), identity.subject_id)
     return tokens
 
 
@@ -114,7 +170,7 @@ async def get_principal(services: Services, identity: Identity) -> Principal | N
     """Return the coach or client of an identity; None if the user may not sign in. Raises CompanySuspended."""
     if identity.kind == "coach":
         return await team.get_principal(services, identity.subject_id)
-    return await first_access.load_principal(services, identity.company_id, identity.subject_id)
+    return await service.load_principal(services, identity.company_id, identity.subject_id)
 
 
 async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) -> SignedIn:
@@ -261,7 +317,7 @@ def to_principal(session: SessionWithSubject) -> Principal | None:
         return team.to_principal(session["coach"][0], company, "session", session["_id"])
     if not session["customer"] or session["customer"][0]["customerRoleData"]["isArchived"]:
         return None
-    return first_access.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
+    return service.to_principal(session["customer"][0], company, session["_id"], session["impersonatedBy"])
 
 
 # --- confirming an e-mail address ------------------------------------------------------------------------------------

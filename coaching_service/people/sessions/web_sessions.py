@@ -13,7 +13,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import first_access
+from coaching_service.people.customers import service as first_access
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service, store

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from marshmallow import fields
 
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.database.models import Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Change, Default, Description, Private
-from coaching_service.core.validation import Email, Text, Version
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Choice, Email, ListOf, Text, Version
 from coaching_service.people.account.models import Account
-from coaching_service.people.notification_settings.models import SomeSettings
-from coaching_service.people.team.schemas import Permissions
+from coaching_service.people.notification_settings import SomeSettings
+
+
+class Permissions(ListOf):
+    """Permissions by name, without duplicates, sorted."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Choice(*sorted(ALL_PERMISSIONS)), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        return sorted(set(super()._deserialize(value, attr, data, **kwargs)))
+
 
 CoachRole = Literal["OWNER", "EMPLOYEE"]
+
+
 CustomersScope = Literal["all", "assigned"]
+
+
 PERMISSIONS = (
     "`area.action`; areas: customers, exercises, programs, forms, metrics, nutrition; "
     "actions: view, create, edit, delete."
@@ -74,3 +92,24 @@ class EmployeePermissions(TypedDict):
 
 
 EmployeeChange: TypeAlias = Change[NewEmployee]
+
+
+@dataclass(frozen=True)
+class CoachRemoved(DomainEvent):
+    """An employee was removed from the company."""
+
+    coach_id: ObjectId
+
+
+@dataclass(frozen=True)
+class CoachNotificationsChanged(DomainEvent):
+    """A coach has changed which notifications to get, how or when."""
+
+    coach_id: ObjectId
+
+
+@dataclass(frozen=True)
+class SignInEmailChanged(DomainEvent):
+    """An employee signs in by another e-mail address."""
+
+    coach_id: ObjectId

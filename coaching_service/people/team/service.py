@@ -4,30 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
 
-from coaching_service.core.auth.permissions import ALL_PERMISSIONS
+from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal, Via
+from coaching_service.core.database import outcome
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Document, Documents, Filter, now
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody, subject_with
+from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
+from coaching_service.people import invitations, notification_settings
 from coaching_service.people.account import service as account
 from coaching_service.people.identities import addresses
 from coaching_service.people.identities import service as identities
-from coaching_service.people.identities.events import EmailConfirmed
-from coaching_service.people.invitations import service as invitations
-from coaching_service.people.notification_settings import service as notification_settings
-from coaching_service.people.notification_settings.models import NotificationSettings, SomeSettings
+from coaching_service.people.identities.models import EmailConfirmed
+from coaching_service.people.notification_settings import NotificationSettings, SomeSettings
 from coaching_service.people.team import store
-from coaching_service.people.team.events import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
-from coaching_service.people.team.models import Coach, CustomersScope, EmployeeChange
+from coaching_service.people.team.models import (
+    Coach,
+    CoachNotificationsChanged,
+    CoachRemoved,
+    CustomersScope,
+    EmployeeChange,
+    SignInEmailChanged,
+)
 from coaching_service.people.team.store import coaches
 
 _ALL: Filter = {"role": {"$in": ["OWNER", "EMPLOYEE"]}}
+
 
 # --- the owner and the company ---------------------------------------------------------------------------------------
 
@@ -301,3 +310,34 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
         raise NotFound("employee")
     await identities.remove(ctx, employee_id)
     await ctx.publish(CoachRemoved(employee_id))
+
+
+_LAST_USED_PRECISION = timedelta(minutes=1)
+
+
+async def find_with_coach(
+    credentials: Documents[Any], services: Services, where: Filter, *, without: Sequence[str]
+) -> Any:
+    """Return the credential of `where`, without some fields, its `coach` and `company`, in one round trip.
+
+    None if the credential, the coach or the company is deleted.
+    """
+    stages: list[Document] = [
+        {"$match": where},
+        {"$project": dict.fromkeys(without, 0)},
+        {"$lookup": {"from": "coaches", "localField": "coachId", "foreignField": "_id", "as": "coach"}},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$unwind": "$coach"},
+        {"$unwind": "$company"},
+    ]
+    result: list[Any] = await aggregate_all(credentials.across_companies(services), stages)
+    return result[0] if result else None
+
+
+async def set_last_used(credentials: Documents[Any], services: Services, credential: Mapping[str, Any]) -> None:
+    """Record that a credential was used, at most once a minute."""
+    at, last = now(), credential["lastUsedAt"]
+    if last is None or at - last >= _LAST_USED_PRECISION:
+        unchanged = {"_id": credential["_id"], "lastUsedAt": last}
+        with outcome.incidental():
+            await credentials.across_companies(services).update_one(unchanged, {"$set": {"lastUsedAt": at}})

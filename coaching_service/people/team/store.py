@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
-from coaching_service.core.database.sharding import Unsharded
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.fields import private_of
 from coaching_service.people.team.models import Coach, CoachWithCompany

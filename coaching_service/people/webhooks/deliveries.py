@@ -7,7 +7,7 @@ from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.list_selection import ListPart
 from coaching_service.core.pagination import CursorPage
 from coaching_service.people.webhooks import service, store
 from coaching_service.people.webhooks.models import TEST_EVENT, Delivery, DeliveryStatus

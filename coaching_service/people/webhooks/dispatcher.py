@@ -7,30 +7,486 @@ and the record of it, the next process sends it again.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, suppress
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 import structlog
 
-from coaching_service.core.auth.secrets import new_token
-from coaching_service.core.background import running_in_background
+from coaching_service.core.auth.secrets import SecretUnreadable, new_token
+from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database import leases
 from coaching_service.core.database.connection import as_service_error, unreachable
-from coaching_service.core.database.context import Services
-from coaching_service.core.errors import NotFound
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import CursorExpired, NotFound
+from coaching_service.core.events import running_in_background
+from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs import mail
+from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.metrics import read_backlog
-from coaching_service.people.account import suspension
+from coaching_service.core.outbound.client import OutboundError
+from coaching_service.core.signals import Listener
+from coaching_service.people.account import service
+from coaching_service.people.changes import events
+from coaching_service.people.changes.models import Event
+from coaching_service.people.customers import service as customers
+from coaching_service.people.team import service as team
+from coaching_service.people.webhooks import service as _signatures
 from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks._endpoint import Endpoint
-from coaching_service.people.webhooks._pace import AttemptSlots
+from coaching_service.people.webhooks.deliveries import new_delivery
+from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, DueDelivery, WebhookSecrets
+
+SLOW_SECONDS = 2.0
+
+_TOTAL = 128
+
+
+class Slots:
+    """Attempts that run at the same time, at most `total` begun here; those that move here later are in addition."""
+
+    def __init__(self, total: int) -> None:
+        self._free = total
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def take(self) -> None:
+        """Wait for a slot, in turn."""
+        if self._free > 0 and not self._waiting:
+            self._free -= 1
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.release()
+            raise
+
+    def take_now(self) -> None:
+        """Take a slot even if none is free: others wait until enough are released."""
+        self._free -= 1
+
+    def release(self) -> None:
+        """Give a slot to the next that waits."""
+        self._free += 1
+        while self._waiting and self._free > 0:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._free -= 1
+                turn.set_result(None)
+
+
+class AttemptSlots:
+    """The attempts of one process. One that takes two seconds becomes a slow one, and leaves its slot to the others."""
+
+    def __init__(self) -> None:
+        self.fast, self.slow = Slots(_TOTAL), Slots(_TOTAL)
+
+
+class Pace:
+    """How a webhook responds: not known at first, quickly, or slowly, which is when an attempt takes two seconds."""
+
+    def __init__(self, slots: AttemptSlots) -> None:
+        self._slots = slots
+        self.is_slow = False
+        self.is_known = False
+
+    @asynccontextmanager
+    async def attempting(self) -> AsyncIterator[None]:
+        """Run an attempt when there is a slot for it, and measure it."""
+        slots = self._slots.slow if self.is_slow else self._slots.fast
+        await slots.take()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+
+        def become_slow() -> None:
+            nonlocal slots
+            self.is_slow = self.is_known = True
+            if slots is self._slots.fast:
+                slots.release()
+                slots = self._slots.slow
+                slots.take_now()
+
+        alarm = loop.call_later(SLOW_SECONDS, become_slow)
+        try:
+            yield
+        finally:
+            alarm.cancel()
+            slots.release()
+            self.is_slow, self.is_known = loop.time() - began >= SLOW_SECONDS, True
+
+
+class Lane:
+    """Attempts of one kind for one webhook: `limit` at a time, fewer while it is not known to respond quickly."""
+
+    def __init__(self, pace: Pace, limit: int, cautious_limit: int) -> None:
+        self._pace, self._limit, self._cautious_limit = pace, limit, cautious_limit
+        self._running = 0
+        self._has_left = asyncio.Event()
+
+    async def enter(self) -> None:
+        """Wait until another attempt may run, and count it."""
+        while self._running >= self._current_limit():
+            self._has_left.clear()
+            await self._has_left.wait()
+        self._running += 1
+
+    def leave(self) -> None:
+        """Count an attempt that has ended."""
+        self._running -= 1
+        self._has_left.set()
+
+    def _current_limit(self) -> int:
+        return self._limit if self._pace.is_known and not self._pace.is_slow else self._cautious_limit
+
+
+DISABLE_AFTER = timedelta(days=3)
+
+_MAIL_SUBJECT = "A webhook has been disabled"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A delivery with all that is needed to send it."""
+
+    delivery: DueDelivery
+    webhook: WebhookSecrets
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Response:
+    """What followed from sending a message: the status, or the failure.
+
+    `error` is the code that the owner of the webhook sees, `cause` what the operator sees.
+    """
+
+    status: int | None
+    error: str | None
+    began: datetime
+    duration_ms: int
+    cause: str | None = None
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the receiver has accepted the message."""
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def outcome(self) -> str:
+        """How metrics count it: `succeeded`, `rejected` for another status, or the cause of the failure."""
+        if (cause := self.cause or self.error) is not None:
+            return cause.lower()
+        return "succeeded" if self.is_success else "rejected"
+
+
+async def prepare(ctx: Context, delivery: DueDelivery) -> Message | None:
+    """Return the message of a delivery; None if its client has been erased: then the delivery is deleted.
+
+    Raises NotFound if the webhook is deleted or not active.
+    """
+    webhook, event, is_client_there = await gather_reads(
+        ctx,
+        store.find_with_secrets(ctx, delivery["webhookId"]),
+        _load_event(ctx, delivery),
+        _is_client_there(ctx, delivery),
+    )
+    if webhook is None or not webhook["isActive"]:
+        raise NotFound("webhook")
+    if event is None or not is_client_there:
+        await store.deliveries.delete(ctx, {"_id": delivery["_id"]})
+        return None
+    return Message(delivery, webhook, to_json(event))
+
+
+async def send(ctx: Context, message: Message) -> Response:
+    """Send a message once."""
+    began, clock = now(), time.monotonic()
+    status, error, cause = await _post(ctx, message)
+    return Response(status, error, began, round((time.monotonic() - clock) * 1000), cause)
+
+
+async def record(ctx: Context, message: Message, response: Response) -> datetime | None:
+    """Record the result of an attempt; returns when the next one is due, if another follows: now if it was requested.
+
+    Failures are followed: a webhook whose deliveries have all failed for three days is disabled.
+    """
+    delivery, webhook = message.delivery, message.webhook
+    result = _result(ctx, delivery, response)
+    ctx.services.metrics.webhook_attempts.labels(response.outcome).inc()
+    if not await store.record_attempt(ctx, delivery, result):
+        result["nextAttemptAt"] = now()
+    if not response.is_success and delivery["type"] != TEST_EVENT:
+        if webhook["failingSince"] is None:
+            unless_failing = {"_id": webhook["_id"], "failingSince": None}
+            await store.webhooks.set_derived(ctx, unless_failing, {"$set": {"failingSince": now()}})
+        elif webhook["failingSince"] <= now() - DISABLE_AFTER:
+            await _disable(ctx, webhook["_id"])
+    return result["nextAttemptAt"]
+
+
+async def _load_event(ctx: Context, delivery: DueDelivery) -> Mapping[str, object] | None:
+    """Return the event as `GET /coach/events` returns it; None if it is gone."""
+    if delivery["type"] == TEST_EVENT:
+        return _test_event(ctx, delivery)
+    return await events.find_event(ctx, delivery["eventId"])
+
+
+async def _is_client_there(ctx: Context, delivery: DueDelivery) -> bool:
+    """Return whether the client of an event, if any, has not been deleted."""
+    client_id = delivery["customerId"]
+    return client_id is None or await customers.exists(ctx.services, ctx.company_id, client_id)
+
+
+def _test_event(ctx: Context, delivery: DueDelivery) -> dict[str, object]:
+    return {
+        "id": delivery["eventId"],
+        "seq": delivery["seq"],
+        "changeId": None,
+        "type": TEST_EVENT,
+        "createdAt": delivery["createdAt"],
+        "customerId": None,
+        "actor": {"type": "coach", "_id": ctx.caller.id, "keyId": None, "applicationId": None},
+        "data": {"webhookId": delivery["webhookId"]},
+    }
+
+
+async def _post(ctx: Context, message: Message) -> tuple[int | None, str | None, str | None]:
+    """Send a message; returns the status of the response, or the code of the failure and its cause."""
+    webhook = message.webhook
+    vault = ctx.services.vault
+    try:
+        in_use = _signatures.open_secrets(vault, webhook["_id"], webhook["secrets"], now())
+        headers = _signatures.headers_of(f"msg_{message.delivery['_id']}", int(time.time()), message.body, in_use)
+        response = await ctx.services.outbound.post(webhook["url"], message.body, headers)
+    except SecretUnreadable as unreadable:
+        log.warning("the secret of a webhook cannot be read", webhook=str(webhook["_id"]), reason=str(unreadable))
+        return None, "SECRET_UNREADABLE", None
+    except OutboundError as failure:
+        return None, failure.public_code, failure.code
+    return response.status, None, None
+
+
+def _result(ctx: Context, delivery: DueDelivery, response: Response) -> AttemptResult:
+    delays = () if delivery["type"] == TEST_EVENT else ctx.services.webhook_retry_seconds
+    retries = delivery["retries"]
+    result: AttemptResult = {
+        "status": "succeeded" if response.is_success else "failed",
+        "responseStatus": response.status,
+        "error": response.error,
+        "durationMs": response.duration_ms,
+        "lastAttemptAt": response.began,
+        "nextAttemptAt": None,
+        "retries": retries,
+    }
+    if not response.is_success and retries < len(delays):
+        next_at = now() + timedelta(seconds=delays[retries])
+        result |= {"status": "pending", "nextAttemptAt": next_at, "retries": retries + 1}
+    return result
+
+
+@transactional
+async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
+    """Disable a webhook, and queue a mail to the owner, unless a delivery has succeeded meanwhile."""
+    webhook = await store.disable(ctx, webhook_id, now() - DISABLE_AFTER)
+    if webhook is None or ctx.caller.email is None:
+        return
+    name = f"{webhook['description']} ({webhook['url']})" if webhook["description"] else webhook["url"]
+    body: MailBody = {
+        "company": ctx.caller.company.name,
+        "name": ctx.caller.name,
+        "paragraphs": [
+            f"Every delivery to this webhook has failed for three days, so it has been disabled: {name}",
+            "Once it works again, activate it in the settings.",
+        ],
+        "button": "Open the webhook",
+        "link": f"{ctx.services.base_url}/app/settings/webhooks/{webhook_id}",
+        "notes": ["Events that happen in the meantime are not sent; they can be read with GET /coach/events."],
+        "reason": f"You receive this mail because you are the owner of {ctx.caller.company.name}.",
+        "settings": None,
+    }
+    await mail.enqueue_mail(ctx, NewMail(ctx.caller.email, _MAIL_SUBJECT, body))
+
+
+_BATCH = 100
+
+_CHECK_SECONDS = 30.0  # between two looks at the database if nothing is signalled
+
+_OVERLAP_SECONDS = 0.25  # after which the next first attempt no longer waits for the response to the one before
+
+_OWNER_SECONDS = 5.0
+
+
+class Endpoint:
+    """The deliveries of one active webhook, sent by this process as long as it has the lease."""
+
+    def __init__(self, services: Services, company_id: ObjectId, webhook_id: ObjectId, slots: AttemptSlots) -> None:
+        self._services, self._company_id, self._webhook_id = services, company_id, webhook_id
+        self._pace = Pace(slots)
+        self._first, self._further = Lane(self._pace, 8, 2), Lane(self._pace, 4, 1)
+        self._running_further: set[ObjectId] = set()
+        self._may_be_failing = True
+        self._due_changed = asyncio.Event()
+        self._next_due: datetime | None = None
+        self._owner: Context | None = None
+        self._owner_loaded = 0.0
+
+    def look_again(self) -> None:
+        """Look for attempts that have become due."""
+        self._due_changed.set()
+
+    async def run(self) -> None:
+        """Work until cancelled. Raises NotFound if the webhook is no longer active, or the company is deleted."""
+        async with (
+            self._services.number_signals.listen(self._company_id) as listener,
+            asyncio.TaskGroup() as tasks,
+        ):
+            tasks.create_task(self._send_new(tasks, listener))
+            tasks.create_task(self._send_due(tasks))
+
+    async def _load_context(self) -> Context:
+        """Return the context of the owner, who sees all events, loaded again every few seconds."""
+        clock = asyncio.get_running_loop().time()
+        if self._owner is None or clock - self._owner_loaded > _OWNER_SECONDS:
+            owner = await team.get_owner(self._services, self._company_id)
+            self._owner = Context(self._services, owner, operation="webhooks", interface="system")
+            self._owner_loaded = clock
+        return self._owner
+
+    async def _send_new(self, tasks: asyncio.TaskGroup, listener: Listener) -> None:
+        """Send the first attempts, in the order of the numbers of the events."""
+        after = -1
+        while True:
+            listener.event.clear()
+            ctx = await self._load_context()
+            queued = await store.list_queued(ctx, self._webhook_id, after, _BATCH)
+            for delivery in queued:
+                after = delivery["seq"]
+                await self._start(tasks, self._first, delivery)
+            if not queued and not await _plan_deliveries(ctx, self._webhook_id):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_CHECK_SECONDS):
+                        await listener.event.wait()
+
+    async def _send_due(self, tasks: asyncio.TaskGroup) -> None:
+        """Send the attempts whose time has come: retries, tests, and requested ones."""
+        while True:
+            self._due_changed.clear()
+            self._next_due = None
+            ctx, at = await self._load_context(), now()
+            due = await store.list_due(ctx, self._webhook_id, at, _BATCH, without=self._running_further)
+            for delivery in due:
+                self._running_further.add(delivery["_id"])
+                await self._start(tasks, self._further, delivery)
+            if not due:
+                check_at = at + timedelta(seconds=_CHECK_SECONDS)
+                self._next_due = min(await store.find_next_due(ctx, self._webhook_id, at) or check_at, check_at)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout((self._next_due - now()).total_seconds()):
+                        await self._due_changed.wait()
+
+    async def _start(self, tasks: asyncio.TaskGroup, lane: Lane, delivery: DueDelivery) -> None:
+        """Start an attempt when the lane has room; returns once the receiver has responded, or after a short time."""
+        await lane.enter()
+        try:
+            message = await prepare(await self._load_context(), delivery)
+        except BaseException:
+            lane.leave()
+            raise
+        if message is None:
+            self._leave(lane, delivery)
+            return
+        has_response = asyncio.Event()
+        tasks.create_task(self._attempt(lane, message, has_response))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_OVERLAP_SECONDS):
+                await has_response.wait()
+
+    async def _attempt(self, lane: Lane, message: Message, has_response: asyncio.Event) -> None:
+        ctx, next_attempt = await self._load_context(), None
+        try:
+            async with self._pace.attempting():
+                response = await send(ctx, message)
+            has_response.set()
+            next_attempt = await record(ctx, message, response)
+            await self._follow(ctx, response)
+        finally:
+            self._leave(lane, message.delivery)
+        if next_attempt is not None and (self._next_due is None or next_attempt < self._next_due):
+            self._due_changed.set()
+
+    async def _follow(self, ctx: Context, response: Response) -> None:
+        """Record a success after failures; the database is not asked after each success."""
+        if not response.is_success:
+            self._may_be_failing = True
+        elif self._may_be_failing:
+            self._may_be_failing = False
+            where = {"_id": self._webhook_id, "failingSince": {"$ne": None}}
+            await store.webhooks.set_derived(ctx, where, {"$set": {"failingSince": None}})
+
+    def _leave(self, lane: Lane, delivery: DueDelivery) -> None:
+        lane.leave()
+        self._running_further.discard(delivery["_id"])
+
+
+async def _plan_deliveries(ctx: Context, webhook_id: ObjectId) -> bool:
+    """Store the deliveries of the next events of an active webhook; returns whether there may be more events.
+
+    There is one for each event of a type that it wants, in the order of the numbers. Events that are older than 30 days
+    are left out. A position ahead of the log, or one that is missing, becomes its end.
+    """
+    fields = ("position", "types", "isActive")
+    webhook = await store.webhooks.find_one(ctx, {"_id": webhook_id}, fields)
+    if webhook is None or not webhook["isActive"]:
+        return False
+    if (position := webhook.get("position")) is None:
+        await store.move_position(ctx, webhook_id, None, await batches.find_last_number(ctx))
+        return True
+    try:
+        page, new_position = await events.read_events(ctx, position, _BATCH, webhook["types"])
+    except CursorExpired:
+        await store.move_position(ctx, webhook_id, position, await events.find_available(ctx, position))
+        return True
+    if new_position > position:
+        await _store_deliveries(ctx, webhook_id, position, new_position, page["docs"])
+    return page["hasMore"] or bool(page["docs"])
+
+
+@transactional
+async def _store_deliveries(
+    ctx: Context, webhook_id: ObjectId, position: int, new_position: int, new: Sequence[Event]
+) -> None:
+    """Store deliveries and the position after them, unless another process has done so."""
+    if await store.move_position(ctx, webhook_id, position, new_position):
+        await store.deliveries.insert_many(ctx, [_delivery(webhook_id, event) for event in new])
+
+
+def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
+    # What belongs to a client is erased with the client; that a client was deleted is still reported.
+    client_id = None if event["type"] == "customer.deleted" else event["customerId"]
+    return {**new_delivery(webhook_id, event["id"], event["seq"], event["type"], client_id), "isQueued": True}
+
 
 _LEASE_NAME = "webhooks"
+
 _RENEW_SECONDS = 3.0
+
 _RETRY_SECONDS = 1.0
+
 _RELEASE_SECONDS = 1.0
+
 _DEFECT_SECONDS = 30.0
+
 _LIST_SECONDS = 1.0  # between two looks at which webhooks there are
+
 _MAX_COUNT = 10_000  # of pending deliveries that metrics report
+
 
 log = structlog.get_logger("coaching_service.webhooks")
 
@@ -101,7 +557,7 @@ class Dispatcher:
 
         Webhooks of suspended companies pause: deliveries and the position in the change log stay as they are.
         """
-        suspended = await suspension.list_suspended(self._services)
+        suspended = await service.list_suspended(self._services)
         active = {
             webhook["_id"]: webhook
             for webhook in await store.list_active(self._services)

@@ -2,27 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from datetime import timedelta
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from datetime import datetime, timedelta
 from typing import cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.auth.secrets import SecretUnreadable, Vault
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.outbound.errors import OutboundError
-from coaching_service.core.validation_messages import Message
-from coaching_service.people.account.events import CompanyResumed
-from coaching_service.people.webhooks import _signatures, store
+from coaching_service.core.outbound.client import OutboundError
+from coaching_service.core.validation import Message
+from coaching_service.people.account.models import CompanyResumed
+from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks.models import NewWebhook, StoredSecret, Webhook, WebhookChange, WebhookWithSecret
 from coaching_service.people.webhooks.store import webhooks
 
+_PREFIX = "whsec_"
+
+_SECRET_BYTES = 32  # the specification wants 24 to 64
+
+
+def new_secret() -> str:
+    """Return a new secret: `whsec_` and 32 random bytes in base64."""
+    return _PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
+
+
+def seal_secret(vault: Vault, webhook_id: ObjectId, secret: str) -> bytes:
+    """Return the encrypted secret of a webhook."""
+    return vault.seal(secret.encode(), _binding(webhook_id))
+
+
+def open_secret(vault: Vault, webhook_id: ObjectId, sealed: bytes) -> str:
+    """Return the secret of a webhook. Raises SecretUnreadable."""
+    return vault.open(sealed, _binding(webhook_id)).decode()
+
+
+def open_secrets(vault: Vault, webhook_id: ObjectId, stored: Iterable[StoredSecret], at: datetime) -> list[str]:
+    """Return the secrets that are in use at a time, newest first. Raises SecretUnreadable."""
+    in_use = (each for each in stored if each["expiresAt"] is None or each["expiresAt"] > at)
+    return [open_secret(vault, webhook_id, each["sealed"]) for each in in_use]
+
+
+def headers_of(message_id: str, timestamp: int, body: bytes, in_use: Iterable[str]) -> dict[str, str]:
+    """Return the headers of a message with a signature for each secret; `timestamp` is in seconds since 1970."""
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return {
+        "Content-Type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(_sign(secret, signed) for secret in in_use),
+    }
+
+
+def _sign(secret: str, signed: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix(_PREFIX))
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def _binding(webhook_id: ObjectId) -> str:
+    return f"webhook:{webhook_id}"
+
+
 MAX_WEBHOOKS = 20
+
 ROTATION = timedelta(hours=24)
+
 _URL_MESSAGES = {
     message.code: message
     for message in (
@@ -57,7 +109,7 @@ async def create(ctx: Context, details: NewWebhook) -> WebhookWithSecret:
     free = set(range(MAX_WEBHOOKS)) - {each["slot"] for each in await webhooks.find(ctx, {}, fields=("slot",))}
     if not free:
         raise Conflict("A company has at most 20 webhooks; delete one first", code="TOO_MANY_WEBHOOKS")
-    webhook_id, secret = ObjectId(), _signatures.new_secret()
+    webhook_id, secret = ObjectId(), new_secret()
     webhook = await webhooks.insert(
         ctx,
         {
@@ -109,7 +161,7 @@ async def rotate_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWithSecret
     previous = await store.find_with_secrets(ctx, webhook_id)
     if previous is None:
         raise NotFound("webhook")
-    secret, until = _signatures.new_secret(), now() + ROTATION
+    secret, until = new_secret(), now() + ROTATION
     previous_secret: StoredSecret = {**previous["secrets"][0], "expiresAt": until}
     secrets = [_new_stored_secret(ctx, webhook_id, secret), previous_secret]
     fields = {"secrets": secrets, "previousSecretUntil": until}
@@ -137,7 +189,7 @@ def _canonical_url(ctx: Context, url: str) -> str:
 
 
 def _new_stored_secret(ctx: Context, webhook_id: ObjectId, secret: str) -> StoredSecret:
-    return {"sealed": _signatures.seal_secret(ctx.services.vault, webhook_id, secret), "expiresAt": None}
+    return {"sealed": seal_secret(ctx.services.vault, webhook_id, secret), "expiresAt": None}
 
 
 def _with_secret(webhook: Webhook, secret: str) -> WebhookWithSecret:
@@ -149,7 +201,7 @@ async def iterate_unreadable(services: Services) -> AsyncIterator[ObjectId]:
     for webhook in await store.list_sealed(services):
         try:
             for each in webhook["secrets"]:
-                _signatures.open_secret(services.vault, webhook["_id"], each["sealed"])
+                open_secret(services.vault, webhook["_id"], each["sealed"])
         except SecretUnreadable:
             yield webhook["_id"]
 
@@ -165,10 +217,9 @@ async def rotate_master_key(services: Services) -> AsyncIterator[bool]:
         if all(vault.is_current(each["sealed"]) for each in stored):
             yield False
             continue
-        opened = [(_signatures.open_secret(vault, webhook_id, each["sealed"]), each["expiresAt"]) for each in stored]
+        opened = [(open_secret(vault, webhook_id, each["sealed"]), each["expiresAt"]) for each in stored]
         sealed = [
-            {"sealed": _signatures.seal_secret(vault, webhook_id, secret), "expiresAt": expires_at}
-            for secret, expires_at in opened
+            {"sealed": seal_secret(vault, webhook_id, secret), "expiresAt": expires_at} for secret, expires_at in opened
         ]
         unchanged = {"_id": webhook_id, "secrets": stored}
         await webhooks.across_companies(services).update_one(unchanged, {"$set": {"secrets": sealed}})

@@ -9,27 +9,50 @@ the day of the newest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import partial
 from itertools import islice
+from typing import TypedDict
 
-from coaching_service.core.dates import midnight
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId, local_date, midnight
 from coaching_service.people.account.models import AttentionSettings
+from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import NO_ABSENCES, Absences
 from coaching_service.people.availability.models import Availability
+from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.customers.models import Attention, DatedCount, Reason, ReasonType
+from coaching_service.people.customers.models import Attention, Customer, DatedCount, Reason, ReasonType
+from coaching_service.progress.attention import store
 from coaching_service.progress.attention.models import DismissalFields
-from coaching_service.progress.compliance.models import DayCompliance
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.compliance.models import ClientFigures, DayCompliance
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.models import LatestSessions
 
 # The reasons whose `since` is the time of the newest of those that `count` includes.
 DATED_BY_NEWEST = frozenset({"health_note", "unread_message", "check_in_to_review", "personal_record"})
+
 MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3
+
 OVERDUE_DAYS = 14
+
 ENDING_DAYS = 7
+
 RECORD_DAYS = 7
+
 RETURNING_DAYS = 2
+
 _MOST_IDLE_DAYS = 3_660  # that are looked at, for one on which the client was not absent
 
 
@@ -213,6 +236,7 @@ def _find_unavailable(state: ClientState, _: AttentionSettings) -> DatedReason |
 
 
 _Rule = Callable[[ClientState, AttentionSettings], DatedReason | None]
+
 # What follows from work that is not done.
 _WORK_RULES: Sequence[_Rule] = (
     _find_overdue,
@@ -221,6 +245,7 @@ _WORK_RULES: Sequence[_Rule] = (
     _find_low_compliance,
     _find_nothing_scheduled,
 )
+
 _RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
 
 
@@ -250,3 +275,230 @@ def _is_dismissed(dated: DatedReason, dismissal: DismissalFields, today: date) -
 def _weigh(reason: Reason) -> int:
     times = min(reason["count"], MOST_COUNTED_MISSED) if reason["type"] == "missed_workout" else 1
     return times * WEIGHTS[reason["type"]]
+
+
+MAX_QUOTE = 120
+
+Quotes = Mapping[tuple[ObjectId, ReasonType], str]
+
+_Reader = Callable[[Context, Sequence[Customer]], Awaitable[Mapping[ObjectId, str]]]
+
+
+async def quote_causes(ctx: Context, clients: Sequence[Customer]) -> Quotes:
+    """Return what has caused the reasons of clients, by client and reason: at most 120 characters each.
+
+    The newest note, message, answer or record; the workouts that were missed; forms and figures. The caller may see
+    these reasons.
+    """
+    with_reason: dict[ReasonType, list[Customer]] = {}
+    for client in clients:
+        for reason in client["attention"]["reasons"] if "attention" in client else ():
+            with_reason.setdefault(reason["type"], []).append(client)
+    readers = {each: reader for each, reader in _READERS.items() if each in with_reason}
+    read = await gather_reads(ctx, *(reader(ctx, with_reason[each]) for each, reader in readers.items()))
+    quotes = {
+        (client, reason): shorten(text)
+        for reason, texts in zip(readers, read, strict=True)
+        for client, text in texts.items()
+    }
+    for kind, describe in _FIGURES.items():
+        for client in with_reason.get(kind, ()):
+            if text := describe(ctx, client):
+                quotes[client["_id"], kind] = text
+    return quotes
+
+
+def shorten(text: str) -> str:
+    """Return a text in one line of at most 120 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
+
+
+def _of(read: Callable[[Context, Sequence[ObjectId]], Awaitable[Mapping[ObjectId, str]]]) -> _Reader:
+    return lambda ctx, clients: read(ctx, _ids(clients))
+
+
+def _ids(clients: Sequence[Customer]) -> list[ObjectId]:
+    return [client["_id"] for client in clients]
+
+
+async def _read_missed(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await compliance.describe_missed(ctx, _today_of(ctx, clients))
+
+
+async def _read_absences(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await availability.describe_absences(ctx, _today_of(ctx, clients))
+
+
+def _today_of(ctx: Context, clients: Sequence[Customer]) -> dict[ObjectId, date]:
+    return {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
+
+
+async def _read_records(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    first = min(_today_of(ctx, clients).values()) - timedelta(days=RECORD_DAYS)
+    return await personal_records.describe_newest(ctx, _ids(clients), str(first))
+
+
+_READERS: Mapping[ReasonType, _Reader] = {
+    "health_note": _of(notes.find_newest_health_texts),
+    "unread_message": _of(conversation.find_newest_unread_texts),
+    "check_in_to_review": _of(form_responses.find_newest_unreviewed_texts),
+    "check_in_overdue": _of(partial(form_requests.describe_overdue, days=OVERDUE_DAYS)),
+    "missed_workout": _read_missed,
+    "personal_record": _read_records,
+    "returning": _read_absences,
+    "unavailable": _read_absences,
+}
+
+
+def _describe_inactive(_: Context, client: Customer) -> str:
+    last = client["customerRoleData"]["lastTrainedDate"]
+    return f"Last session on {last}" if last else "No session yet"
+
+
+def _describe_compliance(_: Context, client: Customer) -> str:
+    rate = client["customerRoleData"]["complianceRate30d"]
+    return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
+
+
+def _describe_scheduled(ctx: Context, client: Customer) -> str:
+    last = client["customerRoleData"]["lastWorkoutDate"]
+    if last and last > str(ctx.caller.today(client.get("timezone"))):
+        return f"Nothing in the coming days; later workouts until {last}"
+    return f"Last scheduled on {last}" if last else "Nothing was ever scheduled"
+
+
+def _describe_ending(ctx: Context, client: Customer) -> str:
+    [since] = [each["since"] for each in client["attention"]["reasons"] if each["type"] == "program_ending"]
+    begun = local_date(since, client["timezone"] or ctx.caller.company.timezone)
+    return f"Ends on {begun + timedelta(days=ENDING_DAYS)}"
+
+
+_FIGURES: Mapping[ReasonType, Callable[[Context, Customer], str]] = {
+    "inactive": _describe_inactive,
+    "low_compliance": _describe_compliance,
+    "nothing_scheduled": _describe_scheduled,
+    "program_ending": _describe_ending,
+}
+
+
+# Absences that ended longer ago have no effect on reasons.
+_ABSENCE_DAYS = 366
+
+
+class _StoredClient(LatestSessions, total=False):
+    """What is stored with a client: `attention` once it has been computed; the latest sessions are looked up."""
+
+    _id: ObjectId
+    createdAt: datetime
+    attention: Attention
+    erasureRequestedAt: datetime
+    isArchived: bool
+
+
+class _DailyCount(TypedDict):
+    customerId: ObjectId
+    date: str
+    count: int
+
+
+@dataclass(frozen=True)
+class LoadedClient:
+    """The figures of a client, what the reasons are found from, the dismissed reasons, and the stored ones.
+
+    An archived client has no reasons.
+    """
+
+    figures: ClientFigures
+    state: ClientState
+    dismissals: Mapping[ReasonType, DismissalFields]
+    stored_reasons: Sequence[Reason]
+    is_archived: bool
+
+
+async def load_clients(
+    ctx: Context, timezones: Mapping[ObjectId, str | None], settings: AttentionSettings
+) -> dict[ObjectId, LoadedClient]:
+    """Return the existing ones of these clients, whose time zones are given (None: the company's)."""
+    today_of = {client: ctx.caller.today(timezone) for client, timezone in timezones.items()}
+    if not today_of:
+        return {}
+    ids = list(today_of)
+    earliest, latest = min(today_of.values()), max(today_of.values())
+    (
+        stored,
+        days,
+        forms,
+        records,
+        program_ends,
+        health_notes,
+        unread,
+        to_review,
+        absences,
+        dismissals,
+    ) = await gather_reads(
+        ctx,
+        derived_figures.read_states(ctx, ids, *queries.last_session_stages(ctx, today_of)),
+        compliance.get_days(ctx, today_of, settings["horizonDays"]),
+        queries.count_pending_forms(ctx, ids, str(earliest - timedelta(days=OVERDUE_DAYS)), str(latest)),
+        personal_records.count_by_date(ctx, ids, str(earliest - timedelta(days=RECORD_DAYS)), str(latest)),
+        assignments.find_last_dates(ctx, ids),
+        notes.count_health_notes(ctx, ids),
+        conversation.count_unread(ctx, ids),
+        form_responses.count_not_reviewed(ctx, ids),
+        availability.get_absences(ctx, ids, str(earliest - timedelta(days=_ABSENCE_DAYS)), None),
+        store.dismissals.find(ctx, {"customerId": {"$in": ids}}),
+    )
+    forms_of, records_of = _by_date(forms), _by_date(records)
+    health_notes_of, unread_of, to_review_of = _by_client(health_notes), _by_client(unread), _by_client(to_review)
+    dismissals_of: dict[ObjectId, dict[ReasonType, DismissalFields]] = defaultdict(dict)
+    for dismissal in dismissals:
+        dismissals_of[dismissal["customerId"]][dismissal["reason"]] = dismissal
+    clients: dict[ObjectId, LoadedClient] = {}
+    existing: list[_StoredClient] = stored
+    for document in existing:
+        client = document["_id"]
+        timezone, today = timezones[client] or ctx.caller.company.timezone, today_of[client]
+        last_trained = queries.find_last_trained(document, timezone)
+        figures: ClientFigures = {
+            **compliance.compute_rates(days[client], today),
+            "lastTrainedDate": last_trained,
+        }
+        state = ClientState(
+            today=today,
+            timezone=timezone,
+            created=local_date(document["createdAt"], timezone),
+            days=days[client],
+            last_trained=date.fromisoformat(last_trained) if last_trained else None,
+            compliance=figures["complianceRate30d"],
+            pending_forms=forms_of[client],
+            records=records_of[client],
+            health_notes=health_notes_of.get(client),
+            erasure_requested=document.get("erasureRequestedAt"),
+            unread=unread_of.get(client),
+            to_review=to_review_of.get(client),
+            program_end=date.fromisoformat(program_ends[client]) if client in program_ends else None,
+            previous=_previous(document),
+            absences=absences[client],
+        )
+        reasons = document["attention"]["reasons"] if "attention" in document else []
+        clients[client] = LoadedClient(figures, state, dismissals_of[client], reasons, document["isArchived"])
+    return clients
+
+
+def _by_date(counts: Iterable[_DailyCount]) -> Mapping[ObjectId, Mapping[date, int]]:
+    by_client: dict[ObjectId, dict[date, int]] = defaultdict(lambda: defaultdict(int))
+    for entry in counts:
+        by_client[entry["customerId"]][date.fromisoformat(entry["date"])] += entry["count"]
+    return by_client
+
+
+def _by_client(counts: Iterable[DatedCount]) -> dict[ObjectId, DatedCount]:
+    return {entry["_id"]: entry for entry in counts}
+
+
+def _previous(document: _StoredClient) -> dict[ReasonType, datetime]:
+    """Return the `since` of the reasons that were found the last time, dismissed ones included."""
+    attention = document.get("attention")
+    reasons = [*attention["reasons"], *attention["dismissed"]] if attention else []
+    return {reason["type"]: reason["since"] for reason in reasons}

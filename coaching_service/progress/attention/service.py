@@ -20,19 +20,25 @@ from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
+from coaching_service.progress import reminders
 from coaching_service.progress.attention import store
-from coaching_service.progress.attention._loading import LoadedClient, load_clients
-from coaching_service.progress.attention._quotes import Quotes, quote_causes
 from coaching_service.progress.attention.models import (
     AttentionCustomer,
     AttentionEntry,
     AttentionReason,
     DismissalFields,
 )
-from coaching_service.progress.attention.reasons import DatedReason, find_reasons, summarize
+from coaching_service.progress.attention.reasons import (
+    DatedReason,
+    LoadedClient,
+    Quotes,
+    find_reasons,
+    load_clients,
+    quote_causes,
+    summarize,
+)
 from coaching_service.progress.compliance.models import ClientFigures
-from coaching_service.progress.reminders import planning as reminders
-from coaching_service.progress.reminders.planning import ClientDay
+from coaching_service.progress.reminders import ClientDay
 
 _REPORTED_AT_ONCE = 20
 _NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}

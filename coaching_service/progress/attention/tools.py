@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import local_date
-from coaching_service.core.mcp.arguments import optional
-from coaching_service.core.mcp.lists import PartWithHint, ToolPart, format_figure, join_facts, list_answer
+from coaching_service.core.errors import Conflict
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.mcp.arguments import PartWithHint, ToolPart, format_figure, join_facts, list_answer, optional
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.pagination import CursorPage
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.attention_events import WEIGHTS
+from coaching_service.people.customers.listing import match_groups
 from coaching_service.people.customers.models import ReasonType
-from coaching_service.people.customers.nearest import match_groups
 from coaching_service.people.customers.tools import suggest_groups
+from coaching_service.people.customers.trainer_filter import parse_trainers
 from coaching_service.progress.attention import service
-from coaching_service.progress.attention.models import MAX_INACTIVE_DAYS, AttentionEntry, AttentionReason
+from coaching_service.progress.attention.models import (
+    MAX_INACTIVE_DAYS,
+    AttentionDismissal,
+    AttentionEntry,
+    AttentionQuery,
+    AttentionReason,
+)
 from coaching_service.progress.attention.reasons import DATED_BY_NEWEST
 
 tools = Tools()
@@ -90,3 +98,39 @@ def _describe_reason(reason: AttentionReason, timezone: str) -> str:
     since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
     quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
     return f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}"
+
+
+routes = Routes("/coach/attention", tag="Attention")
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW))
+async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[AttentionEntry]:
+    """List the clients who need attention, highest score first.
+
+    The reasons are stored with the clients: they follow a change within ten seconds, and the date once a local day.
+    Archived clients, and those that the caller may not see, are left out.
+    """
+    return await service.list_attention(
+        ctx,
+        reasons=query["reason"],
+        groups=query.get("groups"),
+        trainers=parse_trainers(query.get("assignedTo")),
+        inactive_days=query["inactiveDays"],
+        limit=query["limit"],
+        after=query["after"],
+    )
+
+
+@routes.put(
+    "/{customerId}",
+    access=coach(CUSTOMERS.EDIT),
+    errors=(Conflict,),
+    example={"reason": "nothing_scheduled", "until": None},
+)
+async def dismiss_attention(ctx: Context, customer_id: ObjectId, body: AttentionDismissal) -> AttentionEntry:
+    """Dismiss a reason for the whole company.
+
+    Until the date `until`, or until its `since` is later: until something new happens. The answer is the client with
+    the reasons that are left. 409 if the client does not have the reason.
+    """
+    return await service.dismiss(ctx, customer_id, [body["reason"]], until=body["until"])

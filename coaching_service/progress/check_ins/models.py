@@ -12,8 +12,7 @@ from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Date, Input, Integer, Text
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import CalendarDate, Date, Input, Integer, Text, invalid
 from coaching_service.training.workouts.items.models import NewTaskFields, TaskFields
 
 _WEEKDAY = "The weekday, from 1 (Monday) to 7 (Sunday)"

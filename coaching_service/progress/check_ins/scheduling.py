@@ -9,10 +9,10 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import read_backlog
-from coaching_service.people.account.events import CompanyResumed
+from coaching_service.people.account.models import CompanyResumed
 from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service, store
 from coaching_service.progress.check_ins.models import DueCheckIn

@@ -9,16 +9,14 @@ from datetime import date, datetime, timedelta
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.fields import take
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import LAST_DATE, ObjectId, next_midnight
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
-from coaching_service.people.availability.events import AvailabilityChanged
-from coaching_service.people.availability.models import Availability
+from coaching_service.people.availability.models import Availability, AvailabilityChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.progress.check_ins.models import (
@@ -31,11 +29,10 @@ from coaching_service.progress.check_ins.models import (
 from coaching_service.progress.check_ins.store import FIELDS, check_ins
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done
 from coaching_service.training.workouts.blocks.models import BlockPlan
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.models import ItemForm
+from coaching_service.training.workouts.blocks.service import has_nothing_done
+from coaching_service.training.workouts.items.models import ItemForm, ItemInput
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
 # Check-ins are scheduled on this many days: the client's today and those after it.

@@ -8,23 +8,20 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
-from coaching_service.core.mcp.confirmation import Reason, count_span, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.mcp.results import Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Text
-from coaching_service.core.validation_messages import BEFORE_START, Message
+from coaching_service.core.validation import BEFORE_START, Message, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.check_ins import service
 from coaching_service.progress.check_ins.models import CheckIn, NewCheckIn, Recurrence
-from coaching_service.progress.reminders.planning import CHECK_INS_AT
+from coaching_service.progress.reminders import CHECK_INS_AT
 from coaching_service.training.workout_text.argument_checks import check_names
-from coaching_service.training.workout_text.mentions import resolve_document
+from coaching_service.training.workout_text.finding import resolve_document
 
 _REMINDED = f" The client is reminded on the day at {CHECK_INS_AT}."
 tools = Tools()

@@ -13,11 +13,11 @@ from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.core.query import QueryInteger
-from coaching_service.core.validation import Date, Input, SearchedDate
-from coaching_service.core.validation_messages import Message, invalid
+from coaching_service.core.validation import Date, Input, Message, SearchedDate, invalid
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 
 MAX_LIST_DAYS = 92
+
 PERIODS: tuple[RateDays, ...] = get_args(RateDays)
 
 

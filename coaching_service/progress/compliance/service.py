@@ -25,10 +25,10 @@ from coaching_service.progress.compliance.models import (
     ComplianceRates,
     DayCompliance,
 )
-from coaching_service.progress.logs.events import ItemLogged
-from coaching_service.training.workouts.blocks.events import CompletedWorkChanged, ScheduleChanged
+from coaching_service.progress.logs.service import ItemLogged
+from coaching_service.training.workouts.blocks.models import CompletedWorkChanged, ScheduleChanged
 from coaching_service.training.workouts.reports import blocks as queries
-from coaching_service.training.workouts.reports.calendar_days import Status, status_of_day
+from coaching_service.training.workouts.reports.blocks import Status, status_of_day
 from coaching_service.training.workouts.reports.models import ScheduledBlock
 
 DEFAULT_DAYS, MAX_DAYS = 30, 3_700

@@ -7,17 +7,22 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import optional, require_range
-from coaching_service.core.mcp.lists import PartOfLines, ToolPart, describe_list, format_figure, list_answer
+from coaching_service.core.mcp.arguments import (
+    PartOfLines,
+    ToolPart,
+    describe_list,
+    format_figure,
+    list_answer,
+    optional,
+    require_range,
+)
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Date, Identifier, Integer
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import Date, Identifier, Integer, invalid
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays
 from coaching_service.progress.compliance import service

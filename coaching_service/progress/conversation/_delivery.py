@@ -10,10 +10,11 @@ from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
 from coaching_service.progress.conversation import attachments, store
-from coaching_service.progress.conversation.events import MessageCreated, MessagesRead
 from coaching_service.progress.conversation.models import (
     AttachedFile,
     MessageContent,
+    MessageCreated,
+    MessagesRead,
     MessageSubject,
     Side,
     StoredMessage,

@@ -13,14 +13,13 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Forbidden, NotFound, invalid_field, require_by_id, require_found
 from coaching_service.core.fields import take as take_fields
 from coaching_service.core.file_links import file_url
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
-from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.video import VIDEO_TYPES
+from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
+from coaching_service.people import files as stored_files
 from coaching_service.people.customers import service as customers
-from coaching_service.people.files import service as stored_files
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import store
 from coaching_service.progress.conversation.models import AttachedFile, AttachmentKind, MessageAttachment

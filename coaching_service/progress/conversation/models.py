@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
@@ -10,6 +11,7 @@ from marshmallow import fields
 from coaching_service.core.auth.principal import Via
 from coaching_service.core.database.models import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
@@ -20,9 +22,12 @@ from coaching_service.people.customers.models import NamedCustomer
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
+
 AttachmentKind = Literal["picture", "video", "document"]
 
+
 MAX_TEXT_LENGTH = 5_000  # characters
+
 MAX_ATTACHMENTS = 3
 
 
@@ -175,6 +180,7 @@ class Message(Returned):
 
 
 _FIRST = ("_id", "customerId", "author", "text", "about", "attachments", "createdAt", "updatedAt")
+
 MESSAGE = output_of(Message, first=_FIRST)
 
 
@@ -236,5 +242,30 @@ class SampleMessage(TypedDict):
 
 MessageChange: TypeAlias = Change[MessageText]
 
+
 # What a message says, and who has not read it.
 MessageContent: TypeAlias = Part[StoredMessage, Literal["_id", "author", "text", "attachments", "unreadBy", "version"]]
+
+
+@dataclass(frozen=True)
+class MessageCreated(DomainEvent):
+    """A message was sent; the side `unread_by` has not read it."""
+
+    customer_id: ObjectId
+    message_id: ObjectId
+    unread_by: Side
+
+
+@dataclass(frozen=True)
+class MessagesRecalled(DomainEvent):
+    """All messages that an assistant has sent with a change, or a batch of changes, were recalled or deleted unread."""
+
+    change_id: ObjectId
+
+
+@dataclass(frozen=True)
+class MessagesRead(DomainEvent):
+    """One side has read all messages of a conversation, or the last one that it had not read was deleted."""
+
+    customer_id: ObjectId
+    read_by: Side

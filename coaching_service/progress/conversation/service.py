@@ -15,19 +15,19 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.list_selection import ListPart
 from coaching_service.core.pagination import CursorPage
 from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.events import CustomersDeleted
+from coaching_service.people.customers.models import CustomersDeleted
 from coaching_service.progress.conversation import _delivery, attachments, store, waiting
-from coaching_service.progress.conversation.events import MessagesRead
 from coaching_service.progress.conversation.models import (
     AttachedFile,
     Conversation,
     Message,
     MessageChange,
     MessageContent,
+    MessagesRead,
     MessageSubject,
     MessageSubjectInput,
     NewMessage,

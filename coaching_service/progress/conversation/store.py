@@ -15,9 +15,8 @@ from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.media import IMAGE_TYPES, PDF
+from coaching_service.core.media import IMAGE_TYPES, PDF, VIDEO_TYPES
 from coaching_service.core.validation import Text
-from coaching_service.core.video import VIDEO_TYPES
 from coaching_service.people.customers.models import ClientText, DatedCount
 from coaching_service.progress.conversation.models import (
     MailState,

@@ -7,26 +7,25 @@ from typing import Any
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import optional
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import PartOfLines, ToolPart, format_time, join_facts, list_answer, typed_line
-from coaching_service.core.mcp.results import Answer, Written, typed
-from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Identifier
-from coaching_service.core.validation_messages import invalid
-from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.chosen_clients import (
-    ClientsArgument,
-    choose_clients,
-    identify_clients,
-    name_clients,
+from coaching_service.core.mcp.arguments import (
+    PartOfLines,
+    ToolPart,
+    format_time,
+    join_facts,
+    list_answer,
+    optional,
+    typed_line,
 )
+from coaching_service.core.mcp.results import Answer, Reason, Written, find_reasons, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Identifier, invalid
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.bulk import ClientsArgument, choose_clients, identify_clients, name_clients
 from coaching_service.progress.conversation import service
 from coaching_service.progress.conversation.models import (
     MAX_TEXT_LENGTH,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.customer_profile import service
-from coaching_service.progress.customer_profile.models import CUSTOMER_NOW, CustomerNow
+from coaching_service.progress.customer_profile.service import CUSTOMER_NOW, CustomerNow
 
 routes = Routes("/coach/customers", tag="Customers")
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date, timedelta
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.dates import local_date
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument
-from coaching_service.core.mcp.lists import format_figure, typed_line
+from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.mcp.arguments import CustomerArgument, format_figure, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
-from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
-from coaching_service.people.availability.texts import write_period
+from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
+from coaching_service.people.availability.service import write_period
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
 from coaching_service.people.team import service as team

@@ -14,8 +14,7 @@ from coaching_service.core.validation import Choice, Date
 from coaching_service.library.exercises.models import ExerciseReference
 from coaching_service.people.activity.record_types import RecordType
 from coaching_service.training.workouts.items.models import CUSTOMER_SET
-from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.records import FORMULAS, RECORD_UNITS
+from coaching_service.training.workouts.sets import FORMULAS, RECORD_UNITS, CustomerSet
 
 GroupBy = Literal["session", "week"]
 SESSION: GroupBy = "session"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
@@ -14,7 +13,7 @@ from coaching_service.core.query import SearchedRange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import OwnExercise
 from coaching_service.library.exercises.schemas import OWN_EXERCISE
-from coaching_service.progress.exercise_history import lift_progress, models, service
+from coaching_service.progress.exercise_history import models, service
 
 routes = Routes("/coach/customers/{customerId}", tag="Exercise history")
 own_routes = Routes("/customer/exercise/{exerciseId}", tag="The client's own")
@@ -44,7 +43,7 @@ async def get_exercise_progress(
     the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
     itself for 1.
     """
-    return await lift_progress.read_progress(
+    return await service.read_progress(
         ctx, customer_id, exercise_id, query["startDate"], query["endDate"], query["groupBy"]
     )
 
@@ -87,7 +86,7 @@ async def get_own_exercise_progress(
     the best set: Epley up to 12 reps, to which repetitions in reserve (RIR, or 10 - RPE) are added first, the load
     itself for 1. Days that are hidden from the client are left out.
     """
-    return await lift_progress.read_progress(
+    return await service.read_progress(
         ctx, ctx.caller.id, exercise_id, query["startDate"], query["endDate"], query["groupBy"]
     )
 

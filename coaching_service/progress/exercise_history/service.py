@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, timedelta
+from itertools import groupby
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import RANKED, ListPart
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
+from coaching_service.core.list_selection import ALL_ENTRIES, RANKED, ListPart, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.exercise_history.models import DoneExercise, DoneSets, ExerciseSession, OneRepMaxEstimate
+from coaching_service.progress.exercise_history.models import (
+    SESSION,
+    DoneExercise,
+    DoneSets,
+    ExerciseSession,
+    GroupBy,
+    OneRepMaxEstimate,
+    ProgressPoint,
+)
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import (
+    best_by_exercise,
     load_meaning,
     logged_sets,
     round_total,
@@ -24,8 +35,8 @@ from coaching_service.training.workouts.items.totals import (
 )
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports import models as query_models
-from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.records import LoadMeaning, best_set, estimate_of_set
+from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets import CustomerSet, LoadMeaning, best_set, estimate_of_set, unit_of
 
 
 async def list_sessions(
@@ -142,3 +153,81 @@ def _describe_estimate(best: CustomerSet, meaning: LoadMeaning) -> OneRepMaxEsti
     if estimate is None:
         return None
     return {"value": round(estimate.value, 2), "formula": estimate.formula, "setIndex": best["index"]}
+
+
+MAX_DAYS = 3_700
+
+
+async def read_progress(
+    ctx: Context, customer_id: ObjectId, exercise_id: ObjectId, start_date: str, end_date: str, group_by: GroupBy
+) -> list[ProgressPoint]:
+    """Return a client's results in an exercise between two dates, both included, by date.
+
+    Each `session` is an entry, or each `week` (from Monday) with a session. Days that are hidden from a client are left
+    out of what this client reads. Raises InvalidFields for more than ten
+    years, NotFound if the company has no such client or exercise, Forbidden if the client is outside the caller's
+    scope.
+    """
+    if (date.fromisoformat(end_date) - date.fromisoformat(start_date)).days >= MAX_DAYS:
+        raise invalid_field("endDate", f"must be less than {MAX_DAYS} days after startDate", code="RANGE_TOO_LONG")
+    _, _, visible, done = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        exercises.require_known(ctx, exercise_id),
+        visibility.get_visibility(ctx, customer_id),
+        exercise_queries.find_exercise_sessions_between(ctx, customer_id, exercise_id, start_date, end_date),
+    )
+    sessions = [session for session in done if visible.allows(day=session["date"])]
+    unit = ctx.caller.company.load_unit
+    if group_by == SESSION:
+        return [_summarize(session["date"], [session], exercise_id, unit) for session in sessions]
+    weeks = groupby(sessions, key=lambda session: _monday_of(session["date"]))
+    return [_summarize(monday, list(of_week), exercise_id, unit) for monday, of_week in weeks]
+
+
+async def list_results(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId], start_date: str, end_date: str
+) -> dict[ObjectId, list[LiftResult]]:
+    """Return what a client did for each exercise between two dates, both included: an entry a workout, by date.
+
+    Days that are hidden from a client are left out of what this client reads. Raises NotFound if the company has no
+    such client, Forbidden if the client is outside the caller's scope.
+    """
+    _, hidden = await gather_reads(
+        ctx,
+        customers.get_visible(ctx, customer_id),
+        visibility.find_days_hidden_from_caller(ctx, customer_id),
+    )
+    results: dict[ObjectId, list[LiftResult]] = {exercise_id: [] for exercise_id in exercise_ids}
+    for result in await exercise_queries.find_lift_results(
+        ctx, customer_id, exercise_ids, start_date, end_date, without=hidden
+    ):
+        results[result["exerciseId"]].append(result)
+    return results
+
+
+def _monday_of(day: str) -> str:
+    """Return the Monday of the week that contains a date."""
+    parsed = date.fromisoformat(day)
+    return str(parsed - timedelta(days=parsed.weekday()))
+
+
+def _summarize(
+    first_day: str, sessions: Sequence[query_models.ExerciseSession], exercise_id: ObjectId, load_unit: str
+) -> ProgressPoint:
+    items = [item for session in sessions for item in session["items"]]
+    of_exercise = best_by_exercise({"date": first_day, "item": item} for item in items).get(exercise_id, {})
+    return {
+        "date": first_day,
+        **summarize_sets(items, exercise_id),
+        "bests": [
+            {
+                "type": key.type,
+                "value": of_exercise[key]["value"],
+                "unit": unit_of(key.type) or load_unit,
+                "reps": of_exercise[key]["reps"],
+                "meters": key.meters,
+            }
+            for key in sorted(of_exercise, key=lambda each: each.order)
+        ],
+    }

@@ -8,20 +8,26 @@ from typing import Any
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import LISTED_AS_REQUIRED, UNLISTED, CustomerArgument, ToolPage
-from coaching_service.core.mcp.lists import PageOfLines, format_figure, list_answer
+from coaching_service.core.mcp.arguments import (
+    LISTED_AS_REQUIRED,
+    UNLISTED,
+    CustomerArgument,
+    PageOfLines,
+    ToolPage,
+    format_figure,
+    list_answer,
+)
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Identifier, Text
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import FARTHEST_DISTANCE, FASTEST, LEAST_ASSISTANCE, LONGEST_TIME
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.exercise_history import lift_progress, service
+from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history.models import (
     WEEK,
     ExerciseSession,
@@ -31,9 +37,9 @@ from coaching_service.progress.exercise_history.models import (
     WeekSummary,
 )
 from coaching_service.training.set_text.done import write_done
-from coaching_service.training.workout_text.mentions import resolve_exercises
+from coaching_service.training.workout_text.finding import resolve_exercises
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets import CustomerSet
 
 tools = Tools()
 
@@ -94,7 +100,7 @@ async def get_exercise_history(
         service.list_sessions(
             ctx, customer_id, exercise_id, page=page, size=page_size, include_incomplete=include_incomplete
         ),
-        lift_progress.read_progress(ctx, customer_id, exercise_id, str(first), str(today), WEEK),
+        service.read_progress(ctx, customer_id, exercise_id, str(first), str(today), WEEK),
     )
     load_unit = ctx.caller.load_unit
     name = names[exercise_id]["name"]

@@ -8,7 +8,7 @@ from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.pagination import PartQuery
 from coaching_service.people.customers.models import NamedCustomer
-from coaching_service.progress.own_today.models import PendingForm
+from coaching_service.progress.own_today import PendingForm
 
 
 class FormRequestQuery(PartQuery):

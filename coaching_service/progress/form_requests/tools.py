@@ -7,25 +7,24 @@ from typing import Any
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
+from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, optional
-from coaching_service.core.mcp.lists import (
+from coaching_service.core.mcp.arguments import (
+    Arguments,
     PartWithHint,
     ToolPart,
     describe_list,
     format_figure,
     list_answer,
+    optional,
     typed_line,
 )
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Boolean, Choice, Identifier, Text
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import Boolean, Choice, Identifier, Text, invalid
 from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
 from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_requests import service

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.auth.access import FORMS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.field_schemas import output_of

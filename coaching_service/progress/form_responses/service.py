@@ -13,7 +13,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, require_found
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
+from coaching_service.core.list_selection import ListPart
 from coaching_service.core.pagination import CursorPage
 from coaching_service.library.forms.models import Question, QuestionType
 from coaching_service.people.customers import derived_figures
@@ -29,7 +29,7 @@ from coaching_service.progress.form_responses.models import (
 )
 from coaching_service.progress.form_responses.store import INBOX_ORDER, responses
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
+from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
 from coaching_service.training.workouts.reports import blocks as client_queries
 

@@ -18,10 +18,8 @@ from coaching_service.core.errors import BadRequest, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.logs.own_changes import stored_log
 from coaching_service.training.workouts.items.content import exercise_ids
-from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.records import with_kind
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.sets import CustomerSet, with_kind
 
 MAX_EXERCISE_SETS, MAX_CIRCUIT_SETS = 200, 2_000
 

@@ -13,9 +13,8 @@ from typing import cast
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock
-from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import FormAnswer, WorkItem
+from coaching_service.training.workouts.blocks.models import BlockLog, LoggedBlock
+from coaching_service.training.workouts.items.models import FormAnswer, ItemLog, WorkItem
 
 COMMENT, PAIN = "comment", "pain"
 _DESCRIPTIONS = {COMMENT: "comment", PAIN: "description of pain"}

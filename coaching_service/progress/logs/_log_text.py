@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.lists import typed_line
+from coaching_service.core.mcp.arguments import typed_line
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.text import normalize, split_lines
 from coaching_service.progress.logs.own_changes import stored_log
@@ -26,9 +26,8 @@ from coaching_service.training.workout_text.lines import (
 )
 from coaching_service.training.workout_text.writing import find_item, name_of, write_done_of, write_result_of
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
-from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.items.models import REASON_LENGTH, CircuitExercise, ItemLog, WorkItem
+from coaching_service.training.workouts.sets import CustomerSet
 
 _PATH = "text"
 _EXAMPLE = "Back squat: 8, 8, 7 @60kg | comment"

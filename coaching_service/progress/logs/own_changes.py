@@ -7,9 +7,8 @@ from typing import TypedDict
 
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import ExerciseItem, MetricValue, Skip, Swap, WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.items.models import ExerciseItem, ItemLog, MetricValue, Skip, Swap, WorkItem
+from coaching_service.training.workouts.sets import CustomerSet
 
 
 class LogFields(TypedDict, total=False):

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
+from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period, SearchedRange
-from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs.schemas import ITEM_LOG, SET_LOG, WorkoutBlockLog
-from coaching_service.training.workouts.blocks.log_models import BlockLog
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_RESPONSE
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.items.models import ITEM_RESPONSE, WorkItem
+from coaching_service.training.workouts.sets import CustomerSet
 
 routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
 

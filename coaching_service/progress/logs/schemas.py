@@ -8,15 +8,14 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 
-from coaching_service.core.field_schemas import input_of
+from coaching_service.core.field_schemas import ChangeByStoredType, input_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.schemas_by_type import ChangeByStoredType
 from coaching_service.core.validation import TEXT_LENGTH, Boolean, Input, Integer, ListOf, Text, Version
 from coaching_service.progress.logs._client_sets import MAX_CIRCUIT_SETS, MAX_EXERCISE_SETS
-from coaching_service.training.workouts.blocks.session_fields import SessionFields
+from coaching_service.training.workouts.blocks.models import SessionFields
 from coaching_service.training.workouts.items.models import FormAnswer, MetricValue, SentSwap, Skip
-from coaching_service.training.workouts.sets.models import CustomerSet, PerformedSet
+from coaching_service.training.workouts.sets import CustomerSet, PerformedSet
 
 
 class _SentNumber(TypedDict):

@@ -3,43 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.events import DomainEvent
+from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import service as activity
-from coaching_service.people.activity.feed_data import WorkoutEventData
 from coaching_service.people.activity.models import ActivityType, ImportedEvent
+from coaching_service.people.activity.service import WorkoutEventData
 from coaching_service.people.changes import service as changes
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import _client_sets, _client_texts
-from coaching_service.progress.logs.events import ItemLogged
 from coaching_service.progress.logs.own_changes import LogChange, LogFields, merge_change
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
+from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workout_text.writing import name_of
-from coaching_service.training.workouts.blocks import logs as block_logs
+from coaching_service.training.workouts.blocks import service as block_logs
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.log_models import BlockLog, LoggedBlock, LogTexts
-from coaching_service.training.workouts.blocks.models import Block, StoredBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.input_models import ItemLog
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.items.models import ItemLog, WorkItem
+from coaching_service.training.workouts.reports.exercises import add_last_times
+from coaching_service.training.workouts.sets import CustomerSet, is_better
+
+
+@dataclass(frozen=True)
+class ItemLogged(DomainEvent):
+    """The log of a workout item of a client was replaced."""
+
+    customer_id: ObjectId
+
 
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 
@@ -342,3 +352,82 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: Obje
     date = str(await workouts.get_date(ctx, calendar, block_id))
     if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise block_not_found()
+
+
+_Key = tuple[ObjectId, str, float | None]
+
+
+async def read_own_workout(ctx: Context, block_id: ObjectId) -> Block:
+    """Return a workout of the caller, a client, with `lastTime` of each exercise; days hidden from them are left out.
+
+    Raises NotFound if there is no such workout, or its day is hidden.
+    """
+    client_id = ctx.caller.id
+    visible, block = await gather_reads(
+        ctx,
+        visibility.get_visibility(ctx, client_id),
+        workouts.get(ctx, ClientCalendar(client_id), block_id),
+    )
+    if not visible.allows(day=block["date"]):
+        raise block_not_found()
+    [with_last_times] = await add_last_times(ctx, client_id, [block], without=visible.hidden_days)
+    return with_last_times
+
+
+async def log_set(
+    ctx: Context, block_id: ObjectId, item_id: ObjectId, done: CustomerSet
+) -> tuple[Block, list[PersonalRecord]]:
+    """Log one set of the caller as `log_own_set` does; return the workout, and the records that the set improved.
+
+    A first record of an exercise that was never done before the day of the workout improves nothing.
+    """
+    before = await personal_records.list_records(ctx, ctx.caller.id)
+    await log_own_set(ctx, block_id, item_id, done)
+    block, after = await gather_reads(
+        ctx, read_own_workout(ctx, block_id), personal_records.list_records(ctx, ctx.caller.id)
+    )
+    bests = _best_values(before)
+    improved = [
+        record
+        for record in _records_of(block, after)
+        if record["witemId"] == item_id
+        and is_better(record["type"], record["value"], bests.get(_key(record), record["value"]))
+    ]
+    return block, improved
+
+
+async def list_records_of(ctx: Context, customer_id: ObjectId, block: Block) -> list[PersonalRecord]:
+    """Return the personal records that a client set in a workout whose items have `lastTime`.
+
+    Without records of exercises that were never done before, and those that are not as good as a record entered by a
+    coach. Raises what `personal_records.list_records` raises.
+    """
+    return _records_of(block, await personal_records.list_records(ctx, customer_id))
+
+
+def _records_of(block: Block, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
+    bests = _best_values(records)
+    known = _exercises_done_before(block)
+    item_ids = {item["_id"] for item in block["items"]}
+    return [
+        record
+        for record in records
+        if record["witemId"] in item_ids and record["exerciseId"] in known and record["value"] == bests[_key(record)]
+    ]
+
+
+def _exercises_done_before(block: Block) -> Collection[ObjectId]:
+    return {item["exerciseId"] for item in block["items"] if item["type"] == "EXERCISE" and item.get("lastTime")}
+
+
+def _best_values(records: Sequence[PersonalRecord]) -> Mapping[_Key, float]:
+    bests: dict[_Key, float] = {}
+    for record in records:
+        known = bests.get(_key(record))
+        if known is None or is_better(record["type"], record["value"], known):
+            bests[_key(record)] = record["value"]
+    return bests
+
+
+def _key(record: PersonalRecord) -> _Key:
+    return record["exerciseId"], record["type"], record.get("meters")

@@ -9,17 +9,13 @@ from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import arguments_of
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, optional
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import typed_line
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.mcp.arguments import CustomerArgument, optional, typed_line
+from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Identifier, SearchedDate, Text
@@ -30,11 +26,9 @@ from coaching_service.progress.logs._log_text import ItemText, describe_logged, 
 from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.done_work import regular_blocks
-from coaching_service.training.workouts.blocks.log_models import BlockLog
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockLog, SessionFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS, SessionFields
+from coaching_service.training.workouts.blocks.service import regular_blocks
 from coaching_service.training.workouts.items.content import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.auth.access import METRICS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure, NotFound
 from coaching_service.core.field_schemas import input_of

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import datetime
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, Literal, cast
 
+from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import Conflict, LegacyFailure, NotFound, invalid_field, require_by_id, require_found
+from coaching_service.core.errors import (
+    Conflict,
+    InvalidFields,
+    LegacyFailure,
+    NotFound,
+    invalid_field,
+    require_by_id,
+    require_found,
+)
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
-from coaching_service.people.activity.feed_data import MeasuredValue
+from coaching_service.people.activity.service import MeasuredValue
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.events import CustomersCreated
-from coaching_service.progress.metrics import body_weights, plausibility, store
+from coaching_service.people.customers.models import CustomersCreated
+from coaching_service.progress.metrics import store
 from coaching_service.progress.metrics.models import (
     AssignedMetricsSet,
     Measurement,
@@ -28,12 +40,141 @@ from coaching_service.progress.metrics.models import (
     NewEntry,
     NewMetricEntry,
     StoredAssignment,
+    StoredEntry,
     TrackedMetric,
 )
-from coaching_service.training.workouts.blocks import logs as block_logs
-from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled
+from coaching_service.training import body_weights
+from coaching_service.training.body_weights import BodyWeight
+from coaching_service.training.workouts.blocks import service as block_logs
+from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.models import MetricValue
+
+# Names, without what is in brackets, and without spaces and hyphens.
+_NAME: Final = re.compile(
+    r"(my|current|actual|average|daily|fasted|morning|scale)?(body)?weight|bodymass|peso(corporal|actual|corporeo)?"
+    r"|(körper)?gewicht|poids(corporel|ducorps)?"
+)
+
+_HIGHEST: Final = 1_000  # in kg or lb; above it is a typing error
+
+_NOT_OF_NAME: Final = re.compile(r"\(.*?\)|\[.*?\]|[^\w]|_")
+
+
+def is_body_weight(metric: Metric) -> bool:
+    """Return whether the values of a metric are what a client weighs: by its name, and a unit of weight."""
+    name = _NOT_OF_NAME.sub("", metric["name"].casefold())
+    return metric["metricUnit"]["shortName"] in ("kg", "lb") and _NAME.fullmatch(name) is not None
+
+
+async def follow(ctx: Context, customer_id: ObjectId, changed: Iterable[StoredEntry]) -> None:
+    """Copy the body weights among values that were recorded or deleted, in the caller's transaction."""
+    entries = list(changed)
+    units = await _find_units(ctx, {each["metricsSetId"] for each in entries})
+    dates = sorted({each["date"] for each in entries if each["metricId"] in units})
+    if not dates:
+        return
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    where = {"customerId": customer_id, "metricId": {"$in": [*units]}, "date": {"$in": dates}}
+    new = _copy(await store.entries.find(ctx, where), units)
+    await body_weights.replace(ctx, customer_id, [*units], dates, new)
+
+
+@transactional
+async def copy_all(ctx: Context, customer_id: ObjectId) -> None:
+    """Copy all body weights of a client; what follows from them is up to the caller."""
+    await customers.lock_and_mark_figures(ctx, customer_id)
+    sets = await metric_sets.list_with_archived(ctx)
+    units = _units_of(metric for each in sets for metric in (*each["metrics"], *each["archivedMetrics"]))
+    where = {"customerId": customer_id, "metricId": {"$in": [*units]}}
+    await body_weights.replace_all(ctx, customer_id, _copy(await store.entries.find(ctx, where), units))
+
+
+async def follow_restored_values(ctx: Context, event: DocumentsRestored) -> None:
+    """Copy the body weights among values that an undo has restored."""
+    states = [each for document in event.of_kind("metric_value") for each in (document.before, document.after) if each]
+    entries = [cast("StoredEntry", each) for each in states]
+    for customer_id in {each["customerId"] for each in entries}:
+        await follow(ctx, customer_id, [each for each in entries if each["customerId"] == customer_id])
+
+
+async def _find_units(ctx: Context, set_ids: Collection[ObjectId]) -> dict[ObjectId, str]:
+    """Return the units of the body weights in metric sets, by metric."""
+    sets = await metric_sets.get_by_id(ctx, set_ids)
+    return _units_of(metric for each in sets.values() for metric in (*each["metrics"], *each["archivedMetrics"]))
+
+
+def _units_of(metrics: Iterable[Metric]) -> dict[ObjectId, str]:
+    return {each["_id"]: each["metricUnit"]["shortName"] for each in metrics if is_body_weight(each)}
+
+
+def _copy(entries: Sequence[StoredEntry], units: dict[ObjectId, str]) -> list[BodyWeight]:
+    return [
+        {
+            "metricId": each["metricId"],
+            "date": each["date"],
+            "value": each["value"],
+            "unit": cast("Literal['kg', 'lb']", units[each["metricId"]]),
+        }
+        for each in entries
+        if 0 < each["value"] <= _HIGHEST
+    ]
+
+
+FAR_FACTOR: Final = 5
+
+FAR_SHARE: Final = 0.2  # of a value of the last 30 days
+
+_RECENT = datetime.timedelta(days=30)
+
+# The units that know values below zero: temperatures, balances and differences.
+_SIGNED: Final = frozenset({"%", "count", "score", "kcal", "°C"})
+
+
+async def require_past_dates(ctx: Context, customer_id: ObjectId, dates: Iterable[tuple[str, str]]) -> None:
+    """Raise InvalidFields for each field whose date is after the client's today.
+
+    `dates`: fields with their dates (`YYYY-MM-DD`). Raises NotFound if the company has no such client.
+    """
+    customer = await customers.get_visible(ctx, customer_id, (*customers.SCOPE_FIELDS, "timezone"))
+    today = str(ctx.caller.today(customer["timezone"]))
+    future = [field for field, date in dates if date > today]
+    if future:
+        message = "must not be after today"
+        raise InvalidFields([{"field": field, "code": "IN_THE_FUTURE", "message": message} for field in future])
+
+
+def require_possible(metric: Metric, value: float, field: str) -> None:
+    """Raise InvalidFields, naming `field`, for a value that the unit of a metric does not allow."""
+    if value < 0 and (unit := metric["metricUnit"]["shortName"]) not in _SIGNED:
+        raise invalid_field(field, f"must not be negative: {metric['name']} is measured in {unit}", code="OUT_OF_RANGE")
+
+
+async def find_far_values(
+    ctx: Context, customer_id: ObjectId, date: str, values: Mapping[ObjectId, float]
+) -> dict[ObjectId, MetricHistoryEntry]:
+    """Return the last values until a date, by metric, where the new value is far from it.
+
+    Far: of another sign, zero, or 20 % more or less than a value of the last 30 days; more than five times as much
+    as an older one, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    last = await store.find_last_until(ctx, customer_id, list(values), date)
+    recent = str(datetime.date.fromisoformat(date) - _RECENT)
+    return {
+        metric_id: entry
+        for metric_id, entry in last.items()
+        if _is_far(values[metric_id], entry["value"], is_recent=entry["date"] >= recent)
+    }
+
+
+def _is_far(value: float, last: float, *, is_recent: bool) -> bool:
+    """Return whether a value is far from the last; of a value of zero, nothing is known."""
+    if last == 0 or value * last <= 0:
+        return last != 0
+    if is_recent:
+        return abs(value - last) > FAR_SHARE * abs(last)
+    return not 1 / FAR_FACTOR <= value / last <= FAR_FACTOR
 
 
 async def list_assigned(ctx: Context, customer_id: ObjectId) -> list[AssignedMetricsSet]:
@@ -159,13 +300,13 @@ async def record(
     not assigned or the metric is archived, and what `list_assigned` raises. For a client a set that does not exist, or
     was never assigned, is NotFound.
     """
-    await plausibility.require_past_dates(ctx, customer_id, [("date", date)])
+    await require_past_dates(ctx, customer_id, [("date", date)])
     await _require_known_to_client(ctx, customer_id, set_id)
     metric_set = await _load_set(ctx, set_id)
     if not await _is_assigned(ctx, customer_id, set_id):
         raise _not_assigned(ctx)
     metric = _find_active(metric_set, metric_id)
-    plausibility.require_possible(metric, value, "value")
+    require_possible(metric, value, "value")
     if not ctx.caller.is_coach:
         await activity_dates.record_activity(ctx, customer_id)
     new = _new_entries(customer_id, set_id, date, [{"metricId": metric_id, "value": value}])
@@ -192,7 +333,7 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
     (`values.2.metricId`), and what `list_assigned` raises.
     """
     dates = [(f"values.{index}.date", value["date"]) for index, value in enumerate(values)]
-    await plausibility.require_past_dates(ctx, customer_id, dates)
+    await require_past_dates(ctx, customer_id, dates)
     sets = await metric_sets.list_with_archived(ctx)
     assigned_ids = {assignment["metricsSetId"] for assignment in await store.list_assignments(ctx, customer_id)}
     set_of = {metric["_id"]: each for each in sets for metric in (*each["metrics"], *each["archivedMetrics"])}
@@ -209,7 +350,7 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
             metrics.append(_find_active(metric_set, value["metricId"]))
         except Conflict as error:
             raise Conflict(f"{path}: {error.message}", code=error.code) from None
-        plausibility.require_possible(metrics[-1], value["value"], f"values.{index}.value")
+        require_possible(metrics[-1], value["value"], f"values.{index}.value")
         new_entries.append({**value, "customerId": customer_id, "metricsSetId": metric_set["_id"], "witemId": None})
     return await _record(ctx, new_entries, metrics)
 
@@ -228,7 +369,7 @@ async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequen
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
-    await body_weights.follow(ctx, new_entries[0]["customerId"], entries)
+    await follow(ctx, new_entries[0]["customerId"], entries)
     return [take(MetricEntry, entry) for entry in entries]
 
 
@@ -264,16 +405,16 @@ async def record_logged_values(
     changed = await store.entries.find(ctx, left_out)
     await store.entries.delete_many(ctx, left_out)
     if new := [logged for logged in values if logged not in previous]:
-        await plausibility.require_past_dates(ctx, customer_id, [("values", date)])
+        await require_past_dates(ctx, customer_id, [("values", date)])
         assignment = await store.find_assignment(ctx, customer_id, set_id)
         if assignment is None:
             await _assign(ctx, customer_id, set_id)
         elif assignment["unassignedAt"] is not None:
             raise _not_assigned(ctx)
         for logged in new:
-            plausibility.require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
+            require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
         changed += await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
-    await body_weights.follow(ctx, customer_id, changed)
+    await follow(ctx, customer_id, changed)
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
     return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
@@ -283,12 +424,12 @@ async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     customer_id, date = event.customer_id, event.date
     recorded = await store.entries.find(ctx, {"customerId": customer_id, "witemId": {"$in": list(event.item_ids)}})
     if recorded:
-        await plausibility.require_past_dates(ctx, customer_id, [("date", date)])
+        await require_past_dates(ctx, customer_id, [("date", date)])
     for entry in recorded:
         if entry["date"] != date:
             await store.entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
             moved = await store.record(ctx, [{**take(NewEntry, entry), "date": date}])
-            await body_weights.follow(ctx, customer_id, [entry, *moved])
+            await follow(ctx, customer_id, [entry, *moved])
 
 
 async def list_history(
@@ -317,7 +458,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await customers.lock_and_mark_figures(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
     entry = require_found(await store.entries.delete(ctx, where), "value")
-    await body_weights.follow(ctx, customer_id, [entry])
+    await follow(ctx, customer_id, [entry])
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
         await block_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)

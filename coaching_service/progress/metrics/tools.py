@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.auth.access import METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, OpenDates, ToolPage, paged
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import PageOfLines, format_figure, list_answer
-from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.arguments import (
+    CustomerArgument,
+    OpenDates,
+    PageOfLines,
+    ToolPage,
+    format_figure,
+    list_answer,
+    paged,
+)
+from coaching_service.core.mcp.results import Answer, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import CalendarDate, Identifier, Number
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.metrics import plausibility, service
+from coaching_service.progress.metrics import service
 from coaching_service.progress.metrics.models import AssignedMetricsSet
 
 tools = Tools()
@@ -109,7 +114,7 @@ async def record_metric(
     """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
     date is replaced; the result reports it."""
     previous_value = await service.find_value(ctx, customer_id, metric_id, date)
-    far = await plausibility.find_far_values(ctx, customer_id, date, {metric_id: value})
+    far = await service.find_far_values(ctx, customer_id, date, {metric_id: value})
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
     customer, metric = await gather_reads(
         ctx, customers.get_visible_reference(ctx, customer_id), service.find_metric(ctx, metrics_set_id, metric_id)

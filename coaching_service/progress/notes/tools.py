@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from html import escape
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, ToolPage, paged
-from coaching_service.core.mcp.lists import PageOfLines, format_time, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.arguments import (
+    CustomerArgument,
+    PageOfLines,
+    ToolPage,
+    format_time,
+    join_facts,
+    list_answer,
+    paged,
+    typed_line,
+)
 from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Text

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import NUTRITION
+from coaching_service.core.auth.access import NUTRITION, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import LegacyFailure

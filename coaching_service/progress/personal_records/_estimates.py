@@ -17,9 +17,9 @@ from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX,
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.progress.personal_records.store import records
-from coaching_service.training.body_weights import service as body_weights
+from coaching_service.training import body_weights
 from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.workouts.sets.records import estimate_one_rep_max
+from coaching_service.training.workouts.sets import estimate_one_rep_max
 
 
 async def update(ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]) -> None:

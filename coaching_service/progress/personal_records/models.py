@@ -13,9 +13,7 @@ from coaching_service.core.fields import Change, Description, Optional, Partial,
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Choice, Input, Integer, Number
 from coaching_service.people.activity.record_types import FASTEST, RecordType
-from coaching_service.training.workouts.sets.models import MAX_METERS
-from coaching_service.training.workouts.sets.records import RECORD_UNITS, RecordKey
-from coaching_service.training.workouts.sets.totals_models import Best
+from coaching_service.training.workouts.sets import MAX_METERS, RECORD_UNITS, Best, RecordKey
 
 MAX_VALUE = 1_000_000
 _TYPES = Description(

@@ -8,15 +8,15 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
-from coaching_service.core.jobs.alone import for_each_alone
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.library.exercises import shared
-from coaching_service.library.exercises.events import LoadTypeChanged
+from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
-from coaching_service.progress.metrics import body_weights
+from coaching_service.progress.metrics import service as body_weights
 from coaching_service.progress.personal_records import _estimates, service
-from coaching_service.training.body_weights.events import BodyWeightsChanged
+from coaching_service.training.body_weights import BodyWeightsChanged
 from coaching_service.training.workouts.blocks.recomputation import recompute_added_loads, recompute_logs
 
 RENEW = "renew_training_load"

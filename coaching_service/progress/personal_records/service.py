@@ -7,18 +7,21 @@ from functools import partial
 from typing import Final
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, invalid_field, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
+from coaching_service.people.account.service import Conversion, LoadCount
 from coaching_service.people.activity import service as activity
-from coaching_service.people.activity.feed_data import RecordEventData
 from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX, FASTEST, MOST_REPS, RecordType
+from coaching_service.people.activity.service import RecordEventData
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import _estimates, store
 from coaching_service.progress.personal_records.models import (
+    MAX_VALUE,
     LoggedRecord,
     NewPersonalRecord,
     PersonalRecord,
@@ -27,14 +30,13 @@ from coaching_service.progress.personal_records.models import (
     RecordToStore,
     StoredRecord,
 )
-from coaching_service.progress.personal_records.store import records
+from coaching_service.progress.personal_records.store import IS_LOAD, records
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts.blocks.events import CompletedWorkChanged
+from coaching_service.training.workouts.blocks.models import CompletedWorkChanged
 from coaching_service.training.workouts.items.models import DatedItem
 from coaching_service.training.workouts.items.totals import best_by_exercise
 from coaching_service.training.workouts.reports import exercises as exercise_queries
-from coaching_service.training.workouts.sets.records import RecordKey, is_better, rank_best, unit_of
-from coaching_service.training.workouts.sets.totals_models import Best
+from coaching_service.training.workouts.sets import Best, RecordKey, is_better, rank_best, unit_of
 
 _EVENT: Final = "personal_record"
 
@@ -339,3 +341,44 @@ async def _load_entered(ctx: Context, customer_id: ObjectId, record_id: ObjectId
 def _require_whole_reps(record_type: RecordType, value: float) -> None:
     if record_type == MOST_REPS and value % 1:
         raise invalid_field("value", "must be a whole number of repetitions", code="NOT_AN_INTEGER")
+
+
+async def convert_client(
+    ctx: Context, customer_id: ObjectId, conversion: Conversion
+) -> tuple[LoadCount, Mapping[ObjectId, float]]:
+    """Convert the records of a client, who is locked and whose workouts have been converted, in a transaction.
+
+    Those derived from logs follow from the converted sets. Also returns the estimated one-repetition maximums that
+    follow from the records, by exercise.
+    """
+    loads = await records.find(ctx, {"customerId": customer_id, **IS_LOAD})
+    count = LoadCount(len(loads), len(loads))
+    if not conversion.is_stored:
+        return count, {}
+    values = await _find_values(ctx, customer_id, loads, conversion)
+    fields = {"unit": conversion.load_unit, "updatedAt": now()}
+    writes = [
+        ({"_id": each}, {"$set": {**fields, "value": value}, "$inc": {"version": 1}}) for each, value in values.items()
+    ]
+    await records.set_derived_each(ctx, writes)  # a change, but not one of the history
+    converted: list[StoredRecord] = [{**record, "value": values[record["_id"]]} for record in loads]
+    return count, await _estimates.find_highest(ctx, customer_id, converted, conversion.load_unit)
+
+
+async def _find_values(
+    ctx: Context, customer_id: ObjectId, loads: Sequence[StoredRecord], conversion: Conversion
+) -> dict[ObjectId, float]:
+    values = {record["_id"]: min(conversion.convert(record["value"]), MAX_VALUE) for record in loads}
+    logged = [record for record in loads if record["source"] == "log"]
+    for exercise_id in {record["exerciseId"] for record in logged}:
+        bests = await exercise_queries.find_best_sets(ctx, customer_id, exercise_id)
+        for record in logged:
+            if record["exerciseId"] == exercise_id and (best := bests.get(RecordKey(record["type"]))):
+                values[record["_id"]] = best["value"]
+    return values
+
+
+async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
+    """Return the client of a personal record with a load, but none of the clients `without`; None if there is none."""
+    stored = await records.find_one(ctx, {**IS_LOAD, "customerId": {"$nin": list(without)}}, ("customerId",))
+    return None if stored is None else (stored["customerId"],)

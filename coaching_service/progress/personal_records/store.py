@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.activity.record_types import RecordType
 from coaching_service.progress.personal_records.models import DailyRecords, LoggedRecord, RecordToStore, StoredRecord
 from coaching_service.training.workouts.reports.exercises import earlier_session_stage
-from coaching_service.training.workouts.sets.records import RecordKey
+from coaching_service.training.workouts.sets import RecordKey
 
 records = Documents[StoredRecord](
     "personalRecords",

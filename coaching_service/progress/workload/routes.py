@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import SearchedRange
 from coaching_service.progress.workload import service
-from coaching_service.progress.workload.models import Workload, WorkloadQuery
+from coaching_service.progress.workload.service import Workload, WorkloadQuery
 
 routes = Routes("/coach/customers/{customerId}/workload", tag="Workload")
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument, Dates
-from coaching_service.core.mcp.lists import Lines, describe_list, format_figure, join_facts
+from coaching_service.core.mcp.arguments import CustomerArgument, Dates, Lines, describe_list, format_figure, join_facts
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.workload import service
-from coaching_service.progress.workload.models import GroupBy, WorkloadPeriod
+from coaching_service.progress.workload.service import GroupBy, WorkloadPeriod
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 
 tools = Tools()

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import date
 from typing import cast
 
+from coaching_service.core.changes.models import NamedDocument
+from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
@@ -21,18 +23,19 @@ from coaching_service.training.assignments.models import (
     ClientProgram,
     ProgramAssignmentResult,
     ProgramProgress,
+    Shift,
     Status,
     StoredAssignment,
 )
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import DatedProgram
-from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
 from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done
-from coaching_service.training.workouts.blocks.models import BlockPlan
+from coaching_service.training.workouts.blocks.models import BlockPlan, ScheduleShifted
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import has_nothing_done
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import AssignedBlocks
 
@@ -238,3 +241,30 @@ def find_week(start: str, end: str, today: str) -> tuple[int, int]:
     """Return the week of a program on a date, from 1 (0: not begun), and the number of its weeks."""
     first, last, now = (date.fromisoformat(day) for day in (start, end, today))
     return max(0, (now - first).days // 7 + 1), (last - first).days // 7 + 1
+
+
+async def follow_shift(ctx: Context, event: ScheduleShifted) -> None:
+    """Store with assignments that their workouts have been shifted."""
+    for assignment in await store.find_all(ctx, event.customer_id):
+        if assignment["_id"] in event.assignment_ids:
+            shifts: list[Shift] = [*assignment.get("shifts", ()), {"first": event.first, "days": event.days}]
+            await store.set_fields(ctx, assignment, {"shifts": shifts})
+
+
+async def require_single_copies(ctx: Context, event: RestorationPlanned) -> None:
+    """Raise Conflict if a deleted workout is to be restored whose place a sync has given to another."""
+    workouts = [each for each in event.documents if each.kind == "workout"]
+    removed = {each.before["_id"] for each in workouts if each.before is not None and each.after is None}
+    restored = [each.after for each in workouts if each.before is None and each.after is not None]
+    sources = {(each.get("assignmentId"), each.get("programBlockId")) for each in restored}
+    copies = [each for each in restored if each.get("assignmentId") and each.get("programBlockId")]
+    taken: list[NamedDocument] = [
+        {"kind": "workout", "_id": found["_id"]}
+        for program_id in {each["programId"] for each in copies}
+        for found in await queries.find_assigned(
+            ctx, program_id, sorted({each["assignmentId"] for each in copies if each["programId"] == program_id})
+        )
+        if (found["assignmentId"], found.get("programBlockId")) in sources and found["_id"] not in removed
+    ]
+    if taken:
+        raise DocumentsMoved(taken)

@@ -8,27 +8,22 @@ from typing import Any
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.validation import Identifier
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import Identifier, invalid
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.chosen_clients import ClientsArgument, choose_clients, identify_clients
+from coaching_service.people.customers.bulk import ClientsArgument, choose_clients, identify_clients
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.assignments import service
 from coaching_service.training.assignments.models import ProgramAssignment, ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
-from coaching_service.training.schedule.conflicts import OUTCOMES, describe_conflicts
-from coaching_service.training.schedule.days import days_between
 from coaching_service.training.schedule.models import OnConflict, on_conflict
+from coaching_service.training.schedule.service import OUTCOMES, days_between, describe_conflicts
 from coaching_service.training.workout_text.argument_checks import check_names, run_checks
 from coaching_service.training.workouts.blocks import sources
 

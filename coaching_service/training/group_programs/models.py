@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from coaching_service.core.database.models import Stored
 from coaching_service.core.fields import Default, Description, Label
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Boolean, CalendarDate, Choice, Text
-from coaching_service.core.validation_messages import Message
+from coaching_service.core.validation import Boolean, CalendarDate, Choice, Message, Text
 
 NEXT_MONDAY, JOIN_DAY = "nextMonday", "joinDay"
 Leaving = Literal["keep", "removeUpcoming"]

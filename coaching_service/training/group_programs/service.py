@@ -13,7 +13,7 @@ from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, inv
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import bulk
-from coaching_service.people.customers.models import Customer
+from coaching_service.people.customers.models import Customer, CustomersCreated, GroupsChanged
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.group_programs import store
 from coaching_service.training.group_programs.models import (
@@ -25,7 +25,7 @@ from coaching_service.training.group_programs.models import (
     StoredGroupProgram,
 )
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import DatedProgram
+from coaching_service.training.programs.models import DatedProgram, ProgramDeleted
 
 _MEMBERS_AT_ONCE = 200
 
@@ -180,3 +180,26 @@ def start_of(start_on: str, today: date) -> str:
     if start_on == NEXT_MONDAY:
         return str(today + timedelta(days=8 - today.isoweekday()))
     return start_on
+
+
+async def follow_new_customers(ctx: Context, event: CustomersCreated) -> None:
+    """Give new clients the programs of their groups."""
+    groups = {each.customer["_id"]: each.customer["customerRoleData"]["groups"] for each in event.created}
+    await enrol_all(ctx, {client: names for client, names in groups.items() if names})
+
+
+async def follow_groups(ctx: Context, event: GroupsChanged) -> None:
+    """Assign the programs of groups that clients have joined, and end the programs of groups that they have left."""
+    left = {each.customer_id: sorted(each.left) for each in event.changes if each.left}
+    joined = {each.customer_id: sorted(each.joined) for each in event.changes if each.joined}
+    if left:
+        await leave_all(ctx, left)
+    if joined:
+        await enrol_all(ctx, joined)
+
+
+async def forget_program(ctx: Context, event: ProgramDeleted) -> None:
+    """Leave the groups of a deleted program without one."""
+    where = {"programId": event.program_id}
+    for group in await store.group_programs.find(ctx, where, fields=("_id",), hint=store.BY_PROGRAM):
+        await store.group_programs.delete(ctx, {"_id": group["_id"]})

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityInput, StoredIdentity
 from coaching_service.core.fields import Change, Default, Description, Part, Partial
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import TEXT_LENGTH, Integer, StringList, Text, Version
@@ -92,7 +94,9 @@ class VersionReference(TypedDict):
 
 # The fields of a program to change, and the version the change is based on; those of a stored program to set.
 ProgramChange: TypeAlias = Change[ProgramInput]
+
 ProgramFields: TypeAlias = Partial[_ProgramFields]
+
 
 # A program as assistants read it in a list.
 ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]
@@ -110,3 +114,10 @@ class DatedProgram:
     blocks: list[BlockPlan]
     weekdays: list[int] | None = None
     days: int = 0
+
+
+@dataclass(frozen=True)
+class ProgramDeleted(DomainEvent):
+    """A program was deleted; what was assigned from it remains."""
+
+    program_id: ObjectId

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, coach_with_any
-from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.auth.access import PROGRAMS, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
 from coaching_service.core.field_schemas import input_of

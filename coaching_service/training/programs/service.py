@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import cast
 
-from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.auth.access import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import transactional
@@ -15,17 +15,16 @@ from coaching_service.core.errors import NotFound
 from coaching_service.core.external_identity import Upserted, find_differences, present_identity, stored_fields, upsert
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ALL_ENTRIES, ListSelection
+from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, ListSelection
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH
 from coaching_service.training.programs import store
-from coaching_service.training.programs.events import ProgramDeleted
 from coaching_service.training.programs.models import (
     DatedProgram,
     Program,
     ProgramChange,
+    ProgramDeleted,
     ProgramFields,
     ProgramInput,
     ProgramName,
@@ -33,9 +32,8 @@ from coaching_service.training.programs.models import (
 )
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock
+from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock, plan_of
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.blocks.plans import plan_of
 
 _COPY = " (copy)"
 

@@ -14,8 +14,7 @@ from coaching_service.core.events import EventType
 from coaching_service.core.external_identity import BY_EXTERNAL_ID, IDENTITY_CHECKS
 from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import BY_UPDATE, UPDATED
+from coaching_service.core.list_selection import BY_UPDATE, UPDATED, ListPart
 from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.training.programs.models import ProgramFields, ProgramInput, StoredProgram
 

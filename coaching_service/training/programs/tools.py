@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.auth.access import PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import ToolPage, paged
-from coaching_service.core.mcp.lists import PageOfLines, join_facts, list_answer, typed_line
+from coaching_service.core.mcp.arguments import PageOfLines, ToolPage, join_facts, list_answer, paged, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, Identifier, Text

@@ -22,15 +22,16 @@ from coaching_service.core.validation import (
     Input,
     Integer,
     ListOf,
+    Message,
     Number,
     Text,
+    invalid,
 )
-from coaching_service.core.validation_messages import Message, invalid
 from coaching_service.library.exercises.models import LoadType
 from coaching_service.training.programs.models import LAST_DAY
 from coaching_service.training.workouts.blocks.models import NewBlock, ScheduleChange
 from coaching_service.training.workouts.blocks.schemas import ScheduledWorkoutBlock
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS
+from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 
 # A date (`YYYY-MM-DD`) of a client's calendar, or a day of a program, from 1.
 Day = str | int

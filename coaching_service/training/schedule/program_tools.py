@@ -2,41 +2,42 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import name_period
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import Arguments, optional, require_range
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import typed_line
-from coaching_service.core.mcp.results import Written, typed
+from coaching_service.core.ids import ObjectId, name_period
+from coaching_service.core.mcp.arguments import Arguments, optional, require_range, typed_line
+from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.text import split_lines
 from coaching_service.core.validation import Date, Identifier, ListOf, Text
 from coaching_service.people.customers import service as customers
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import Program, ProgramBlockCopy, ProgramChange, ProgramInput
+from coaching_service.training.programs.models import LAST_DAY, Program, ProgramBlockCopy, ProgramChange, ProgramInput
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service
-from coaching_service.training.schedule.conflicts import join_some
+from coaching_service.training.schedule.service import join_some
 from coaching_service.training.workout_text.argument_checks import check_names
-from coaching_service.training.workout_text.mentions import read_texts
+from coaching_service.training.workout_text.finding import read_texts
+from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import sources
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, PlannedBlock
-from coaching_service.training.workouts.blocks.plans import plan_of
-from coaching_service.training.workouts.items.creation import resolve_items
+from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, PlannedBlock, plan_of
+from coaching_service.training.workouts.items.content import resolve_items
 
 tools = Tools()
+
 _MAX_WORKOUTS, _MAX_DAYS, _NAMED, _LONGEST = 100, 366, 10, 120
+
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
@@ -187,3 +188,64 @@ def _describe_written(replaced: _Replaced) -> str:
     words = "1 workout" if replaced.written == 1 else f"{replaced.written} workouts"
     named = join_some([f"{typed(block['name'])} on day {block['day']}" for block in replaced.removed], _NAMED)
     return f"{words} written in place of {named}" if named else f"{words} written"
+
+
+EXAMPLE = "Day 1: Push"
+
+_HEADING = re.compile(r"day\s+(\d{1,5})\b\s*[:.\-–]?\s*(.*)", re.IGNORECASE)
+
+_REST = "rest"
+
+
+@dataclass
+class _ProgramDay:
+    day: int
+    name: str
+    first_line: int
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The lines below the heading, with as many empty lines before them as the whole text has."""
+        return "\n" * self.first_line + "\n".join(self.lines)
+
+    @property
+    def is_rest(self) -> bool:
+        return self.name.casefold() == _REST and not any(line.strip() for line in self.lines)
+
+
+async def read_program_text(ctx: Context, text: str, path: str) -> tuple[list[NewBlock], str]:
+    """Return the workouts of a program that a text describes, and remarks on how it was read (see ReadTexts).
+
+    A day named Rest without lines is a day of rest. `path` is the field of the request that has the text. Raises
+    TextError for all lines that cannot be read, with what was expected.
+    """
+    days, problems = _split(text, path)
+    read = await read_texts(ctx, [(path, day.text) for day in days], problems)
+    blocks: list[NewBlock] = [
+        {"name": day.name, "day": day.day, "isRest": day.is_rest, "items": day_items}
+        for day, day_items in zip(days, read.items, strict=True)
+    ]
+    return blocks, read.remarks
+
+
+def _split(text: str, path: str) -> tuple[Sequence[_ProgramDay], Sequence[Problem]]:
+    """Return the days with their lines, and the headings that are wrong or missing."""
+    days: list[_ProgramDay] = []
+    problems = Problems()
+    for number, line in enumerate(split_lines(text), 1):
+        heading = _HEADING.fullmatch(line.strip())
+        if heading is not None:
+            day = int(heading[1])
+            name = heading[2].strip() or f"Day {day}"
+            with problems.collect():
+                if not 1 <= day <= LAST_DAY:
+                    raise error_in_line(path, number, f"expected a day from 1 to {LAST_DAY}")
+                require_name(path, number, name)
+            days.append(_ProgramDay(day, name, number))
+        elif days:
+            days[-1].lines.append(line)
+        elif line.strip() and not problems.entries:
+            with problems.collect():
+                raise error_in_line(path, number, f"expected the heading of a day, such as {EXAMPLE}")
+    return days, problems.entries

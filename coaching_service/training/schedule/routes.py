@@ -7,8 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Handler, Routes

@@ -10,8 +10,7 @@ from marshmallow import validates_schema
 
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.query import DateRange
-from coaching_service.core.validation import DryRun, Input
-from coaching_service.core.validation_messages import invalid
+from coaching_service.core.validation import DryRun, Input, invalid
 from coaching_service.training.schedule import models
 
 _MAX_DAYS = 366

@@ -6,26 +6,32 @@ Each is one transaction, never touches work that has been done, and ignores the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
 from functools import partial
 from itertools import cycle
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.ids import ObjectId
-from coaching_service.library.exercises import alternatives
+from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.mcp.results import typed
+from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import Program
+from coaching_service.training.programs.models import LAST_DAY, Program
 from coaching_service.training.programs.service import ProgramPlan
-from coaching_service.training.schedule._progression import SetChange, progress_items, replace_loads
-from coaching_service.training.schedule._progression_changes import RepChange, list_changes, list_rep_changes
-from coaching_service.training.schedule.conflicts import find_conflicts, resolve_conflicts
-from coaching_service.training.schedule.days import add_days, days_between, last_day_of
+from coaching_service.training.schedule._progression import (
+    RepChange,
+    SetChange,
+    list_changes,
+    list_rep_changes,
+    progress_items,
+    replace_loads,
+)
 from coaching_service.training.schedule.models import (
     AdjustedSchedule,
     ChangedItems,
@@ -34,29 +40,119 @@ from coaching_service.training.schedule.models import (
     CopyRequest,
     Day,
     NamedExercise,
+    OnConflict,
     PlacedBlock,
     Progression,
+    ProgressionChanges,
     ReplacedExercise,
     ReplacedLoad,
+    ScheduleConflict,
     ScheduleResult,
     SkippedBlock,
     SkipReason,
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import service as blocks
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, ScheduleChange, StoredBlock
+from coaching_service.training.workouts.blocks.models import (
+    BlockPlan,
+    DayBlock,
+    NewBlock,
+    ScheduleChange,
+    StoredBlock,
+    plan_of,
+)
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.blocks.plans import plan_of
+from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks, shift_date
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.input_models import ItemChange, ItemInput
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+
+_NAMED_DAYS, _NAMED_BLOCKS = 7, 3
+
+OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "replace": "replaced where nothing is done"}
+
+
+def resolve_conflicts(
+    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: OnConflict
+) -> Batch:
+    """Return what to create and remove when the target range has the blocks `days`."""
+    regular = regular_blocks(days)
+    if on_conflict == "skip":
+        taken = {block[owner.day_field] for block in regular}
+        return Batch(created=[plan for plan in plans if plan[owner.day_field] not in taken])
+    if on_conflict == "replace":
+        return Batch(created=plans, removed=[block["_id"] for block in regular if has_nothing_done(block)])
+    return Batch(created=plans)
+
+
+def find_conflicts(
+    owner: ScheduleOwner, plans: Sequence[BlockPlan], days: Sequence[DayBlock], on_conflict: OnConflict
+) -> list[ScheduleConflict]:
+    """Return the blocks among `days` that are on days of the plans; with `replace`, on every day of the range."""
+    targets = {plan[owner.day_field] for plan in plans}
+    return [
+        cast(
+            "ScheduleConflict",
+            {owner.day_field: block[owner.day_field], "wblockId": block["_id"], "name": block["name"]},
+        )
+        for block in regular_blocks(days)
+        if on_conflict == "replace" or block[owner.day_field] in targets
+    ]
+
+
+def describe_conflicts(conflicts: Sequence[ScheduleConflict], on_conflict: OnConflict, today: str) -> str:
+    """Return the blocks that target days of a calendar had, for the sentence of a tool; empty without any."""
+    if not conflicts:
+        return ""
+    by_day: dict[str, list[str]] = {}
+    for conflict in conflicts:
+        by_day.setdefault(day_name(conflict), []).append(typed(conflict["name"]))
+    days = [f"{name_days([day], today)} {join_some(names, _NAMED_BLOCKS)}" for day, names in by_day.items()]
+    return f"; these days had workouts, {OUTCOMES[on_conflict]}: {join_some(days, _NAMED_DAYS)}"
+
+
+def day_name(conflict: ScheduleConflict) -> str:
+    """Return the date of a conflict, or the day of the program."""
+    return conflict["date"] if "date" in conflict else f"day {conflict['day']}"
+
+
+def join_some(texts: Sequence[str], limit: int) -> str:
+    """Return the first of some texts, and how many more there are."""
+    more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
+    return f"{', '.join(texts[:limit])}{more}"
+
+
+def days_between(first: Day, last: Day) -> int:
+    """Return how many days `last` is after `first`."""
+    if isinstance(first, int) or isinstance(last, int):
+        return int(last) - int(first)
+    return (date.fromisoformat(last) - date.fromisoformat(first)).days
+
+
+def add_days(day: Day, count: int, field: str) -> Day:
+    """Return the day that is `count` later. Raises InvalidFields, naming `field`, if there is no such day."""
+    if isinstance(day, str):
+        return shift_date(day, count, field)
+    if day + count > LAST_DAY:
+        raise invalid_field(field, f"leaves the program, whose last day is {LAST_DAY}", code="OUT_OF_RANGE")
+    return day + count
+
+
+def last_day_of(first: Day, length: int) -> Day:
+    """Return the last of `length` days from `first` on, or the last day there is."""
+    if isinstance(first, int):
+        return min(first + length - 1, LAST_DAY)
+    return str(date.fromordinal(min(date.fromisoformat(first).toordinal() + length - 1, date.max.toordinal())))
+
 
 MAX_BLOCKS = 500
+
 # Blocks of check-ins do not count in MAX_BLOCKS, but are read to know the order of a day.
 _MAX_READ = 10 * MAX_BLOCKS
 
+
 T = TypeVar("T")
+
 R = TypeVar("R", bound=ScheduleResult)
 
 
@@ -215,7 +311,7 @@ def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
 
 async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> ReplacedLoad:
     """Return what becomes of loads by default: kept only if both exercises have the same movement and equipment."""
-    kinds = {await alternatives.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
+    kinds = {await listing.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
     return "keep" if len(kinds) == 1 and None not in kinds else "clear"
 
 
@@ -396,3 +492,76 @@ def _require_few(blocks: list[T], field: str) -> list[T]:
 def _result(ctx: Context, change: ScheduleChange, *, dry_run: bool) -> ScheduleResult:
     """Return the result of an operation, in its transaction."""
     return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
+
+
+Operation = Literal["adjust", "replace-exercise", "clear", "shift", "copy"]
+
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The blocks that an operation changes on a calendar, those it leaves alone, and what a progression changes."""
+
+    changed: list[PlacedBlock]
+    skipped: list[SkippedBlock]
+    progression: ProgressionChanges | None = None
+
+
+async def apply(
+    ctx: Context, operation: Operation, customer_id: ObjectId, fields: Fields, *, dry_run: bool = False
+) -> Effect:
+    """Do an operation, or with `dry_run` decide the same and write nothing. Raises as the operation on one client."""
+    return await _OPERATIONS[operation](ctx, ClientCalendar(customer_id), fields, dry_run)
+
+
+async def check(ctx: Context, operation: Operation, fields: Fields) -> None:
+    """Raise NotFound for exercises in `fields` that the company does not have."""
+    if operation == "replace-exercise":
+        await exercises.require_known(ctx, fields["exerciseId"])
+        await exercises.require(ctx, [fields["withExerciseId"]])
+        require_another(fields["exerciseId"], fields["withExerciseId"])
+    if progression := fields.get("progression"):
+        await require_exercises(ctx, progression)
+
+
+async def _adjust(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
+    days = fields["startDate"], fields["endDate"]
+    outcome = await adjust_accessible(ctx, calendar, *days, fields["progression"], dry_run=dry_run)
+    return Effect(outcome.affected, outcome.skipped, outcome.result)
+
+
+async def _replace_exercise(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
+    swap, days = (fields["exerciseId"], fields["withExerciseId"]), (fields["startDate"], fields["endDate"])
+    outcome = await replace_accessible(ctx, calendar, *swap, *days, fields.get("load", "keep"), dry_run=dry_run)
+    return Effect(outcome.affected, outcome.skipped)
+
+
+async def _clear(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
+    outcome = await clear_accessible(ctx, calendar, fields["startDate"], fields["endDate"], dry_run=dry_run)
+    return Effect(outcome.affected, outcome.skipped)
+
+
+async def _shift(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
+    moved, stay = await blocks.shift_accessible(ctx, calendar, fields["from"], fields["days"], dry_run=dry_run)
+    changed: list[PlacedBlock] = [{"day": str(block["date"]), "name": block["name"]} for block in moved]
+    skipped: list[SkippedBlock] = [
+        {"day": str(block["date"]), "name": block["name"], "wblockId": block["_id"], "code": "DONE"} for block in stay
+    ]
+    return Effect(changed, skipped)
+
+
+async def _copy(ctx: Context, calendar: ClientCalendar, fields: Fields, dry_run: bool) -> Effect:
+    days = fields["startDate"], fields["endDate"], fields["targetDate"]
+    request = CopyRequest(*days, fields["repeat"], fields["progression"], fields["onConflict"])
+    outcome = await copy_accessible(ctx, calendar, request, dry_run=dry_run)
+    return Effect(outcome.affected, outcome.skipped, outcome.result)
+
+
+_OPERATIONS: Mapping[Operation, Callable[[Context, ClientCalendar, Fields, bool], Awaitable[Effect]]] = {
+    "adjust": _adjust,
+    "replace-exercise": _replace_exercise,
+    "clear": _clear,
+    "shift": _shift,
+    "copy": _copy,
+}

@@ -10,9 +10,11 @@ from itertools import groupby
 from typing import Any, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.set_text._values import (
+from coaching_service.training.set_text.planned import MAX_INDEX
+from coaching_service.training.set_text.scanner import (
     KINDS,
     TIMES,
+    Scanner,
     meters_of,
     require_load,
     seconds_of,
@@ -22,10 +24,9 @@ from coaching_service.training.set_text._values import (
     write_efforts,
     write_kind,
     write_load,
+    write_number,
 )
-from coaching_service.training.set_text.planned import MAX_INDEX
-from coaching_service.training.set_text.scanner import Scanner, write_number
-from coaching_service.training.workouts.sets.models import MAX_REPS, MAX_SETS, CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets import MAX_REPS, MAX_SETS, CustomerSet, PlannedSet
 
 EXAMPLE = "8, 8, 7 @60kg"
 MAX_DONE_SETS = 200

@@ -9,21 +9,23 @@ from decimal import Decimal
 from itertools import groupby
 from typing import Any, cast
 
-from coaching_service.training.set_text._values import (
+from coaching_service.training.set_text.scanner import (
     KINDS,
     TIMES,
+    Scanner,
     meters_of,
     require_load,
     seconds_of,
     take_distance_unit,
     take_stated,
     take_time_unit,
+    to_number,
     write_efforts,
     write_kind,
     write_load,
+    write_number,
 )
-from coaching_service.training.set_text.scanner import Scanner, to_number, write_number
-from coaching_service.training.workouts.sets.models import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS, PlannedSet
+from coaching_service.training.workouts.sets import MAX_PERCENT, MAX_REPS, MAX_SECONDS, MAX_SETS, PlannedSet
 
 EXAMPLE = "4x8-10 @60kg rest 90s RPE8"
 MAX_INDEX = 1000

@@ -13,9 +13,7 @@ from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_RESPONSE, NEW_ITEM
+from coaching_service.training.workouts.items.models import ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
 
 
 class TemplateDetails(TypedDict):

@@ -11,7 +11,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
-from coaching_service.people.account.load_units import Conversion, LoadCount
+from coaching_service.people.account.service import Conversion, LoadCount
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import store
 from coaching_service.training.training_maxes.models import MAX_VALUE, ReferenceLoads, StoredTrainingMax, TrainingMax

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import date, timedelta
 
-from coaching_service.core.auth.visibility import Visibility, areas_of
+from coaching_service.core.auth.access import Visibility, areas_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import invalid_field

@@ -8,12 +8,12 @@ from itertools import chain, count
 from typing import Any, cast
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.ids import ObjectId, name_days
 from coaching_service.core.mcp.results import typed
-from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.people.customers import service as customers
+from coaching_service.training.workout_text.finding import resolve_workouts
 from coaching_service.training.workout_text.lines import (
     ParsedItem,
     ParsedWorkout,
@@ -24,7 +24,6 @@ from coaching_service.training.workout_text.lines import (
     read_planned,
     split_note,
 )
-from coaching_service.training.workout_text.mentions import resolve_workouts
 from coaching_service.training.workout_text.tool_schemas import ItemEditArguments
 from coaching_service.training.workout_text.writing import (
     find_item,
@@ -40,8 +39,7 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS, is_recorded
-from coaching_service.training.workouts.items.input_models import ItemChange
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import ItemChange, WorkItem
 
 _ITEM_NOT_FOUND = "is not an item of this workout"
 

@@ -32,14 +32,7 @@ from coaching_service.core.validation import (
 )
 from coaching_service.training.workout_text.writing import DETAILS
 from coaching_service.training.workouts.blocks.models import BlockSettings
-from coaching_service.training.workouts.sets.models import (
-    MAX_METERS,
-    MAX_REPS,
-    MAX_SECONDS,
-    MAX_SETS,
-    PlannedLoad,
-    SetOptions,
-)
+from coaching_service.training.workouts.sets import MAX_METERS, MAX_REPS, MAX_SECONDS, MAX_SETS, PlannedLoad, SetOptions
 
 _MAX_CALENDAR = 93
 MAX_DAYS, MAX_TEXT = 31, 20_000

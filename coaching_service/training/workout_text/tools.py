@@ -6,27 +6,22 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
-from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import paged
-from coaching_service.core.mcp.confirmation import Reason, find_reasons
-from coaching_service.core.mcp.lists import describe_list
-from coaching_service.core.mcp.results import Answer, Identifiers, Written, typed
+from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.mcp.arguments import describe_list, paged
+from coaching_service.core.mcp.results import Answer, Identifiers, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import Page
 from coaching_service.core.text import snake_case
 from coaching_service.people.availability import service as availability
-from coaching_service.people.availability.texts import AvailabilityText, write_period
+from coaching_service.people.availability.service import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
-from coaching_service.training.workout_text._arrays import to_exercise_items
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.edits import apply_edits
-from coaching_service.training.workout_text.mentions import read_texts
+from coaching_service.training.workout_text.finding import read_texts, to_exercise_items
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
     ItemEditArguments,
@@ -46,11 +41,17 @@ from coaching_service.training.workout_text.writing import (
 )
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockSettings, DayBlock, NewBlock
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    BlockChange,
+    BlockSettings,
+    DayBlock,
+    NewBlock,
+    plan_of,
+)
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.plans import plan_of
+from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks
 
 tools = Tools()
 _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, destructive=True)

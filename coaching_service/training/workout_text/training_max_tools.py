@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.arguments import CustomerArgument
-from coaching_service.core.mcp.lists import format_figure
+from coaching_service.core.mcp.arguments import CustomerArgument, format_figure
 from coaching_service.core.mcp.results import RaisedLoad, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Number, Text
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
+from coaching_service.people.account.service import convert_entered_load, convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
-from coaching_service.training.workout_text.mentions import describe_readings, resolve_exercises
-from coaching_service.training.workouts.items.references import load_percent_bases
-from coaching_service.training.workouts.sets.models import MAX_LOAD
+from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
+from coaching_service.training.workouts.items.content import load_percent_bases
+from coaching_service.training.workouts.sets import MAX_LOAD
 
 tools = Tools()
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.lists import Extent
+from coaching_service.core.mcp.arguments import Extent
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.people.availability.texts import AvailabilityText
+from coaching_service.people.availability.service import AvailabilityText
 from coaching_service.training.set_text.done import write_done, write_done_sets
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.set_text.scanner import write_number
@@ -22,7 +22,7 @@ from coaching_service.training.workouts.items.models import (
     MetricsItem,
     WorkItem,
 )
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 
 Detail = Literal["summary", "plan", "full"]
 DETAILS = ("summary", "plan", "full")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
@@ -11,7 +10,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.training.workouts.blocks import contents, models, service
+from coaching_service.training.workouts.blocks import batches, models, service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
@@ -92,6 +91,6 @@ async def upsert_workout_block(
     the items of the block, except for equal ones at the same position: 409 `WORKOUT_LOGGED` if something in it is done.
     """
     calendar = ClientCalendar(customer_id)
-    return await contents.upsert_external(
+    return await batches.upsert_external(
         ctx, calendar, external_id, body, lambda: complete_upsert(ScheduledWorkoutBlock(), body)
     )

@@ -12,10 +12,10 @@ from marshmallow import Schema
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure
+from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.fields import take
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.core.validation import DryRunField
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service
@@ -31,9 +31,7 @@ from coaching_service.training.workouts.blocks.models import (
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM
+from coaching_service.training.workouts.items.models import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 
 ITEM_EXAMPLE = {

@@ -6,8 +6,7 @@ import hashlib
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing
 from coaching_service.core.fields import Default, take

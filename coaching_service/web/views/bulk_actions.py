@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coaching_service.core.auth.permissions import CUSTOMERS, METRICS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, METRICS, PROGRAMS
 from coaching_service.core.errors import invalid_field
 
 # The fields of the form that are arguments of the operation, by the field of the action.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypedDict
 from urllib.parse import urlencode
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field

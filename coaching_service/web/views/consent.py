@@ -10,7 +10,7 @@ from coaching_service.core.auth.access import check_access, coach, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.fields import Default
-from coaching_service.oauth import authorize
+from coaching_service.oauth import endpoints
 from coaching_service.web.pages import Pages
 
 pages = Pages("/oauth")
@@ -29,7 +29,7 @@ async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | w
     """The consent page. An invalid request is rejected before the coach has to sign in."""
     try:
         authorization = await _read_authorization(ctx, request)
-    except authorize.RejectedWithRedirect as rejection:
+    except endpoints.RejectedWithRedirect as rejection:
         return _redirect_to_client(rejection.location)
     return {"grant": authorization.grant_request, "query": request.rel_url.raw_query_string}
 
@@ -39,25 +39,25 @@ async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Res
     """Process the coach's decision and redirect the browser to the application."""
     try:
         authorization = await _read_authorization(ctx, request)
-    except authorize.RejectedWithRedirect as rejection:
+    except endpoints.RejectedWithRedirect as rejection:
         return _redirect_to_client(rejection.location)
     if form["decision"] == "deny":
-        return _redirect_to_client(authorize.deny(ctx.services, authorization))
+        return _redirect_to_client(endpoints.deny(ctx.services, authorization))
     scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
     if not scopes:
         raise BadRequest("Choose at least one kind of access, or deny")
-    location = await authorize.approve(ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"])
+    location = await endpoints.approve(ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"])
     return _redirect_to_client(location)
 
 
-async def _read_authorization(ctx: Context, request: web.Request) -> authorize.AuthorizationRequest:
+async def _read_authorization(ctx: Context, request: web.Request) -> endpoints.AuthorizationRequest:
     """Return the authorization request of a signed-in coach.
 
     Raises BadRequest, RejectedWithRedirect, Unauthorized and Forbidden.
     """
     try:
-        authorization = await authorize.parse_request(ctx.services, request.query, ctx.network_address)
-    except authorize.NotRedirectable as rejection:
+        authorization = await endpoints.parse_request(ctx.services, request.query, ctx.network_address)
+    except endpoints.NotRedirectable as rejection:
         raise BadRequest(str(rejection)) from None
     check_access(coach(), ctx.principal, writes=True)
     return authorization

@@ -5,17 +5,16 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Annotated, Any, TypedDict
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import AbsenceDate
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
-from coaching_service.training.resuming import service as resuming
-from coaching_service.training.resuming.models import ResumeMode
-from coaching_service.training.schedule.days import days_between
+from coaching_service.training import resuming
+from coaching_service.training.resuming import ResumeMode
+from coaching_service.training.schedule.service import days_between
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import (

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Annotated, Any, TypedDict
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import input_of
@@ -24,20 +23,20 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.reports import calendar_days
+from coaching_service.training.workouts.reports import blocks as calendar_days
 from coaching_service.web.formatting import format_date, name_options
 from coaching_service.web.page_queries import MonthQuery
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import KINDS, LENGTHS, USUAL_LENGTH, describe_period, list_bands
 from coaching_service.web.views.customer_layout import CustomerHeader, customer_path, load_header, week_path
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages, log_pages
-from coaching_service.web.views.workout.item_actions import MoveForm, Place
-from coaching_service.web.views.workout.item_texts import (
+from coaching_service.web.views.workout.cards import (
     NewWorkoutForm,
     NewWorkoutText,
     create_with_text,
     list_template_names,
 )
+from coaching_service.web.views.workout.item_actions import MoveForm, Place
 
 pages = Pages("/app/customers/{customerId}")
 

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, FORMS, METRICS
+from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import FieldError, InvalidFields, NotFound, invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import page_document, skip_of
-from coaching_service.core.validation import CalendarDate, Choice, Date, Text
+from coaching_service.core.validation import TEXT_LENGTH, CalendarDate, Choice, Date, Integer, ListOf, Number, Text
 from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import QuestionType
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.models import NewCheckIn, Recurrence
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.models import FormResponse
+from coaching_service.progress.logs.schemas import TaskItemLog
+from coaching_service.web.forms import parse_value
 from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, load_header
 from coaching_service.web.views.item_results import describe_answer
 
 pages = Pages("/app/customers/{customerId}/check-ins")
+
 _RESPONSES_PER_PAGE = 8
+
 TASK = "task"
+
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
 # The rhythms of the form: a weekday by its number, or a number of days.
 RHYTHMS = (
     *((f"weekday-{number}", f"Every {name}") for number, name in enumerate(_WEEKDAYS, start=1)),
@@ -196,3 +204,62 @@ async def review_response(ctx: Context, customer_id: ObjectId, response_id: Obje
     if response["customer"]["_id"] != customer_id:
         raise NotFound("form response")
     return Redirect(list_url(f"{_path(customer_id)}/responses", query)(), "Marked as reviewed.")
+
+
+_NUMBER_FIELDS: dict[str, fields.Field[Any]] = {"number": Number(), "rating": Integer()}
+
+
+class AnswerRow(TypedDict):
+    """The answer to a question: a text in `value`, or the options `chosen`, one of them unless its type is multi."""
+
+    questionId: ObjectId
+    type: QuestionType
+    required: Annotated[bool, Default(False)]
+    value: Annotated[str, Text(max_length=TEXT_LENGTH, allow_blank=True), Default("")]
+    chosen: Annotated[list[str], ListOf(Text(max_length=1_000)), Default(list)]
+
+
+class FormAnswers(TypedDict):
+    """The log of a form item as it is submitted; see TaskItemLog."""
+
+    isCompleted: bool
+    comment: str | None
+    answers: Annotated[list[AnswerRow], Default(list)]
+
+
+ANSWERS_FORM = input_of(FormAnswers, TaskItemLog)()
+
+
+def answer_requests(form: FormAnswers) -> list[Document]:
+    """Return submitted answers as the REST interface receives them, without empty ones.
+
+    Raises InvalidFields if the form is completed and a required question has no answer.
+    """
+    answers = [_parse_answer(row) for row in form["answers"]]
+    missing: list[FieldError] = [
+        {"field": f"answers.{position}.value", "code": "REQUIRED", "message": "must be answered"}
+        for position, row in enumerate(form["answers"])
+        if row["required"] and answers[position] is None
+    ]
+    if form["isCompleted"] and missing:
+        raise InvalidFields(missing)
+    return [
+        {"questionId": str(row["questionId"]), "value": answer}
+        for row, answer in zip(form["answers"], answers, strict=True)
+        if answer is not None
+    ]
+
+
+def _parse_answer(row: AnswerRow) -> Any:
+    """Return the answer in the type of its question; None if there is none."""
+    if row["type"] == "multi":
+        return row["chosen"] or None
+    text = row["chosen"][0] if row["chosen"] else row["value"]
+    if not text:
+        return None
+    return parse_value(_NUMBER_FIELDS[row["type"]], text) if row["type"] in _NUMBER_FIELDS else text
+
+
+def recorded_answers(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the recorded answers of an item by the identifier of the question; none unless it is a form."""
+    return {str(answer["questionId"]): answer["value"] for answer in item.get("answers") or ()}

@@ -7,16 +7,15 @@ from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, FORMS
+from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.changes import following
+from coaching_service.people.changes import service
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
@@ -60,7 +59,7 @@ async def load_messages(ctx: Context, customer_id: ObjectId, path: str, query: P
 
     `path` is the path of its page.
     """
-    live_after, is_newest = await following.find_position(ctx), query["after"] is None
+    live_after, is_newest = await service.find_position(ctx), query["after"] is None
     page = await conversation.list_messages(ctx, customer_id, limit=_PAGE_SIZE, after=query["after"])
     messages = page["docs"][::-1]
     new = [message["_id"] for message in messages if is_unread(message, to_client=not ctx.caller.is_coach)]
@@ -126,7 +125,7 @@ class _InboxQuery(PartQuery):
 @_inbox.get("", access=coach(CUSTOMERS.VIEW), template="messages/inbox.html")
 async def inbox_page(ctx: Context, query: _InboxQuery) -> dict[str, Any]:
     """The conversations with unread messages, or all of them; with the permission, the forms of clients."""
-    unread, live_after = None if query["all"] else True, await following.find_position(ctx)
+    unread, live_after = None if query["all"] else True, await service.find_position(ctx)
     page = await conversation.list_conversations(ctx, unread=unread, limit=_CONVERSATIONS, after=query["after"])
     return {
         "page": page,

@@ -9,8 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 from markupsafe import escape
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor

@@ -9,26 +9,25 @@ from typing import Any, TypedDict
 
 from markupsafe import Markup
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, METRICS
+from coaching_service.core.auth.access import CUSTOMERS, METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import require_by_id
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import Metric, MetricSet
+from coaching_service.progress import volume
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.volume import service as volume
-from coaching_service.progress.volume.models import MuscleGroupVolume, MuscleVolume
+from coaching_service.progress.volume import MuscleGroupVolume, MuscleVolume
 from coaching_service.progress.workload import service as workload
-from coaching_service.progress.workload.models import Workload, WorkloadPeriod
-from coaching_service.training.workouts.reports import calendar_days
-from coaching_service.training.workouts.reports.calendar_days import CalendarDay
+from coaching_service.progress.workload.service import Workload, WorkloadPeriod
+from coaching_service.training.workouts.reports import blocks
+from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.web import charts
 from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
@@ -128,7 +127,7 @@ async def progress_page(ctx: Context, customer_id: ObjectId, query: PeriodQuery)
         workload.get_workload(ctx, customer_id, *period, "week"),
         volume.get_volume(ctx, customer_id, *period),
         compliance.get_compliance(ctx, customer_id, str(monday), str(sunday)),
-        calendar_days.list_days(ctx, customer_id, monday, sunday, today=today),
+        blocks.list_days(ctx, customer_id, monday, sunday, today=today),
         _load_assigned_sets(ctx, customer_id, (str(first_day(today, weeks)), str(today))),
         _load_metric_sets(ctx),
         exercise_history.list_done_exercises(ctx, customer_id, page=1, size=_MAX_LIFTS),

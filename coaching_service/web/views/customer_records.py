@@ -8,8 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
@@ -26,17 +25,16 @@ from coaching_service.people.activity.record_types import (
     LOWER_IS_BETTER,
     RECORD_NAMES,
 )
-from coaching_service.progress.exercise_history import lift_progress
-from coaching_service.progress.exercise_history.lift_progress import read_progress
+from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
+from coaching_service.progress.exercise_history.service import read_progress
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import TrainingMax
 from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.training.workouts.reports.models import LiftResult
-from coaching_service.training.workouts.sets.models import MAX_LOAD
-from coaching_service.training.workouts.sets.records import RecordKey, unit_of
+from coaching_service.training.workouts.sets import MAX_LOAD, RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import (
     best_records,
@@ -229,7 +227,7 @@ async def records_page(ctx: Context, customer_id: ObjectId, query: _RecordsQuery
     first = skip_of(query["page"], _LIFTS_PER_PAGE)
     shown = matching[first : first + _LIFTS_PER_PAGE]
     today = ctx.caller.today(customer["timezone"])
-    results = await lift_progress.list_results(
+    results = await service.list_results(
         ctx, customer_id, [lift[0]["exerciseId"] for lift in shown], str(today - _TREND), str(today)
     )
     lifts = [_describe_lift(lift, results[lift[0]["exerciseId"]], ctx.caller.company.load_unit) for lift in shown]

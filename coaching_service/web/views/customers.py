@@ -8,8 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing, invalid_field
@@ -17,7 +16,7 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.pagination import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
-from coaching_service.people.customers import creation, listing, profile_photos
+from coaching_service.people.customers import batch, listing, service
 from coaching_service.people.customers.models import (
     CustomerDetails,
     CustomerProfile,
@@ -31,7 +30,7 @@ from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.workouts.reports.calendar_days import Status
+from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.page_queries import FilterValues, Search, list_url
 from coaching_service.web.pages import Pages, Redirect
@@ -170,7 +169,7 @@ async def describe_rows(ctx: Context, listed: Sequence[CustomerProfile]) -> list
         ctx,
         compliance.get_recent_days(ctx, today_of, _DAYS),
         conversation.count_unread(ctx, ids),
-        profile_photos.find_portraits(ctx, ids),
+        service.find_portraits(ctx, ids),
         describe_present(ctx, today_of),
     )
     unread_of = {each["_id"]: each["count"] for each in unread}
@@ -240,7 +239,7 @@ async def new_customer(ctx: Context, form: _NewCustomer) -> Redirect:
     details = cast("CustomerDetails", take(WrittenDetails, form))
     if _sees_assigned_only(ctx):
         details["assignedTo"] = ctx.caller.id
-    customer = await creation.create_customer(ctx, details, send_invitation=send_invitation)
+    customer = await batch.create_customer(ctx, details, send_invitation=send_invitation)
     notice = f"{customer['name']} added."
     if send_invitation and customer["email"]:
         notice += " Invitation sent."

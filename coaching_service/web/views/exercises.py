@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, cast
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES
+from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
@@ -27,10 +26,10 @@ from coaching_service.library.exercises.models import (
     TYPES,
     ExerciseChange,
     ExerciseDetails,
+    ExerciseOverride,
     NewExercise,
 )
-from coaching_service.library.exercises.override_models import ExerciseOverride
-from coaching_service.lifecycle.customer_bulk import schedules
+from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import Pages, Redirect
 
@@ -107,7 +106,7 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
     exercise = await exercises.get(ctx, exercise_id)
     may_change = CUSTOMERS.EDIT in ctx.caller.permissions
-    planned_for = await schedules.list_planned_for(ctx, exercise_id) if may_change else []
+    planned_for = await service.list_planned_for(ctx, exercise_id) if may_change else []
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
 
 

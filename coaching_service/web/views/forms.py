@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import FORMS
+from coaching_service.core.auth.access import FORMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of

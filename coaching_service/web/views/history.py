@@ -7,8 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, cast
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import gather_reads

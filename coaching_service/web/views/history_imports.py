@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypedDict
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.fields import Default
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.integrations.background_jobs import access
+from coaching_service.integrations import own_import
+from coaching_service.integrations.background_jobs import service
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import JobWork
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
-from coaching_service.integrations.own_import import service as own_import
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.full_names import distinct_names
+from coaching_service.people.customers.listing import distinct_names
 from coaching_service.people.customers.models import NamedCustomer
-from coaching_service.progress.own_today import service as own_today
+from coaching_service.progress import own_today
 from coaching_service.web.formatting import name_options
 from coaching_service.web.page_queries import KeywordQuery
 from coaching_service.web.pages import Pages, Redirect
@@ -107,7 +106,7 @@ async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
 @_import.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), template="imports/exercises.html")
 async def import_exercises_page(ctx: Context, job_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
-    await access.require_access(ctx, job_id, writes=False)
+    await service.require_access(ctx, job_id, writes=False)
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 
 
@@ -117,7 +116,7 @@ async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
 
 
 async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:
-    await access.require_access(ctx, job_id, writes=False)
+    await service.require_access(ctx, job_id, writes=False)
     return await background_jobs.get_with_work(ctx, job_id)
 
 

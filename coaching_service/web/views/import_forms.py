@@ -9,14 +9,14 @@ from typing import Annotated, Any, TypeAlias, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.csv_rows import write_rows
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
+from coaching_service.core.text import write_rows
 from coaching_service.core.validation import ListOf, Text
 from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
@@ -30,8 +30,9 @@ from coaching_service.integrations.history_import.models import (
     ImportAnswers,
     KeptDocument,
     UndoResult,
+    list_problems,
+    table_result,
 )
-from coaching_service.integrations.history_import.results import list_problems, table_result
 from coaching_service.library.exercises.listing import suggest_exercises
 from coaching_service.library.exercises.models import Exercise
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers

@@ -17,7 +17,7 @@ from coaching_service.training.workouts.items.models import (
     Swap,
     WorkItem,
 )
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 
 _NOT_COMPLETED = "not completed"
 

@@ -13,13 +13,12 @@ from aiohttp import web
 from marshmallow import fields
 from marshmallow.validate import Range
 
-from coaching_service.core.auth.access import coach, customer
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.changes import following
+from coaching_service.people.changes import service
 from coaching_service.people.customers import service as customers
 from coaching_service.web.pages import Pages
 
@@ -60,8 +59,8 @@ async def follow_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamR
 async def _follow(ctx: Context, query: LiveQuery, is_shown: Callable[[ObjectId | None], bool]) -> web.StreamResponse:
     if query["after"] is None:
         async with ctx.turn():
-            return _answer(await following.find_position(ctx), has_news=False)
-    followed = await following.follow(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
+            return _answer(await service.find_position(ctx), has_news=False)
+    followed = await service.follow(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
     return _answer(followed.position, has_news=followed.has_event)
 
 

@@ -10,8 +10,7 @@ from urllib.parse import urlencode
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
@@ -19,14 +18,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.core.validation import Date, Integer
 from coaching_service.library.exercises import service as exercises
-from coaching_service.lifecycle.customer_bulk import schedules
+from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.training.programs import service as programs
-from coaching_service.training.schedule.conflicts import join_some
-from coaching_service.training.schedule.effects import Effect, Fields, Operation
 from coaching_service.training.schedule.models import SkipReason
 from coaching_service.training.schedule.schemas import ScheduleRange
+from coaching_service.training.schedule.service import Effect, Fields, Operation, join_some
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 from coaching_service.web.formatting import format_date, name_options, quantity
 from coaching_service.web.pages import Handler, Pages, QueuedTask, Redirect, Render, StreamedTask
@@ -41,19 +39,17 @@ from coaching_service.web.views.bulk import (
 )
 from coaching_service.web.views.bulk_jobs import start_operation
 from coaching_service.web.views.schedule_forms import (
-    PREVIEW_SHOWN,
-    describe_loads,
-    describe_set_counts,
-    to_progression,
-)
-from coaching_service.web.views.schedule_operations import (
     ADJUST_FORM,
     COPY_FORM,
+    PREVIEW_SHOWN,
     REPLACE_FORM,
     AdjustForm,
     CopyForm,
     ReplaceForm,
+    describe_loads,
+    describe_set_counts,
     find_exercise,
+    to_progression,
 )
 
 pages = Pages("/app/customers/bulk/schedules")
@@ -94,7 +90,7 @@ class ClientPreview(TypedDict):
 async def _list_ids(ctx: Context, query: _Query) -> list[ObjectId]:
     """Return the selected clients. Raises NotFound for the program."""
     if query["plannedExerciseId"] is not None:
-        return await schedules.list_planned_for(ctx, query["plannedExerciseId"])
+        return await service.list_planned_for(ctx, query["plannedExerciseId"])
     if query["assignedProgramId"] is not None:
         return await customer_bulk.list_selected(
             ctx, {"assignedProgramId": query["assignedProgramId"], "dryRun": False}
@@ -144,7 +140,7 @@ async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | R
 
 
 async def _render_preview(
-    ctx: Context, operation: Operation, ids: list[ObjectId], result: schedules.Preview, done: str
+    ctx: Context, operation: Operation, ids: list[ObjectId], result: service.Preview, done: str
 ) -> Render:
     """Return the page with what an operation would do to each client."""
     names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
@@ -214,7 +210,7 @@ def _operation(
 
         async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> Render:
             ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
-            result = await schedules.preview(ctx, ids, operation, await read(ctx, form))
+            result = await service.preview(ctx, ids, operation, await read(ctx, form))
             return await _render_preview(ctx, operation, ids, result, done)
 
         preview.__name__ = f"preview_{read.__name__}"

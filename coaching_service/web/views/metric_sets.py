@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.auth.access import METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest, require_by_id
 from coaching_service.core.field_schemas import input_of

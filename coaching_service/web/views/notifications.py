@@ -9,15 +9,15 @@ from marshmallow import Schema
 from coaching_service.core.auth.access import Access, customer, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.notification_settings.models import SETTINGS_INPUT, NotificationSettings, SomeSettings
-from coaching_service.people.notifications import unsubscribing
+from coaching_service.people import own_user
+from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
+from coaching_service.people.notifications import sending as unsubscribing
 from coaching_service.people.notifications.models import MailsOffLink
-from coaching_service.people.own_user import service as own_user
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
 from coaching_service.people.push import service as push
 from coaching_service.people.push.models import NewPushSubscription
-from coaching_service.web.device_names import describe_device
+from coaching_service.web.formatting import describe_device
 from coaching_service.web.pages import Pages, Redirect
 
 _COMMON = ("messages", "showDetails", "quietFrom", "quietTo")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, TypedDict
 
-from coaching_service.core.auth.permissions import METRICS
+from coaching_service.core.auth.access import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId

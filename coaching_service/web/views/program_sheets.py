@@ -9,8 +9,7 @@ from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.auth.access import PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import input_of

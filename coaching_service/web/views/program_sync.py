@@ -6,23 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, TypedDict
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Identifier, ListOf
-from coaching_service.lifecycle.program_sync import service
+from coaching_service.lifecycle import program_sync
 from coaching_service.training.assignments import sync
-from coaching_service.training.assignments.sync_models import (
-    DEFAULT_INCLUDE,
-    SYNCABLE,
-    AssignmentSync,
-    Syncable,
-    SyncBlock,
-)
+from coaching_service.training.assignments.sync import DEFAULT_INCLUDE, SYNCABLE, AssignmentSync, Syncable, SyncBlock
 from coaching_service.training.programs import service as programs
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
@@ -77,7 +70,9 @@ async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _S
     for name, value in (("assignmentIds", form["assignmentIds"]), ("include", form["include"])):
         if not value:
             raise invalid_field(name, "should not be empty", code="EMPTY")
-    result = await service.run(ctx, program_id, {"assignmentIds": form["assignmentIds"], "include": form["include"]})
+    result = await program_sync.run(
+        ctx, program_id, {"assignmentIds": form["assignmentIds"], "include": form["include"]}
+    )
     done = [
         f"{quantity(number, 'workout')} {word}"
         for number, word in (

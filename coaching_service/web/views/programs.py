@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, TypedDict
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import CUSTOMERS, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict
@@ -19,7 +18,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.assignments.sync_models import RunningAssignment
+from coaching_service.training.assignments.sync import RunningAssignment
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramChange, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
@@ -46,7 +45,7 @@ from coaching_service.web.views.schedule_forms import (
     to_copy_request,
 )
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
-from coaching_service.web.views.workout.item_texts import (
+from coaching_service.web.views.workout.cards import (
     ItemsText,
     NewWorkoutForm,
     NewWorkoutText,

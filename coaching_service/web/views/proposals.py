@@ -12,8 +12,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, Forbidden, NotFound
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.mcp.confirmation import Reason
-from coaching_service.core.mcp.results import without_inner_marks
+from coaching_service.core.mcp.results import Reason, without_inner_marks
 from coaching_service.core.validation import Choice, Identifier, ListOf
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial, wraps
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict
 
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.errors import invalid_field
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Integer, Number
+from coaching_service.core.query import Period
+from coaching_service.core.validation import Date, Input, Integer, Number
+from coaching_service.library.exercises import name_resolution
 from coaching_service.library.exercises.models import ASSISTANCE
-from coaching_service.training.schedule.conflicts import day_name, join_some
+from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import (
     CopiedSchedule,
     CopyRequest,
@@ -21,23 +28,35 @@ from coaching_service.training.schedule.models import (
     Progression,
     ProgressionChanges,
     Repetition,
+    ReplacedLoad,
+    ReplacedLoadField,
     ScheduleConflict,
     SetCountChange,
+    TargetDate,
     on_conflict,
 )
+from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
+from coaching_service.training.schedule.service import day_name, join_some
+from coaching_service.training.workout_text.finding import exercises_of
 from coaching_service.training.workouts.blocks.models import Block, ScheduleChange
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
-from coaching_service.training.workouts.sets.models import MAX_LOAD, MAX_REPS, MAX_SETS
+from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
 from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Handler, Pages, Redirect, Render
+from coaching_service.web.views.customer_calendar import week_page
+from coaching_service.web.views.customer_layout import week_path
 
 PREVIEW_SHOWN = "This is a preview: nothing has been changed."
+
 _NAMED_WORKOUTS = 5
+
 OUTCOMES: dict[OnConflict, str] = {
     "add": "These days have workouts. The new ones are added after them:",
     "skip": "These days have workouts and stay as they are:",
     "replace": "These days have workouts. What is not done of them is removed:",
 }
+
 
 # What happens on target days that have workouts: by default these days are left as they are.
 ConflictChoice: TypeAlias = Annotated[OnConflict, on_conflict("skip")]
@@ -248,3 +267,110 @@ def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:
         "isNew": is_new,
         "items": [describe_item(item, unit) for item in block["items"]],
     }
+
+
+pages = Pages("/app/customers/{customerId}/schedule")
+
+_NAMED_CHANGES = 3
+
+
+class CopyForm(Period, TargetDate, CopyOptions):
+    """The days to copy, where, how often, and how the sets change."""
+
+
+class AdjustForm(Period, ProgressionFields):
+    """The days whose sets change, and how."""
+
+
+class _SomeChange(ScheduleRange):
+    @validates_schema
+    def require_change(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless loads, repetitions or sets change."""
+        if all(data[name] is None for name in ("loadChange", "repsChange", "setsChange")):
+            raise ValidationError("should not be empty: enter a change of load, of reps or of sets", "loadChange")
+
+
+class ReplaceForm(TypedDict):
+    """The exercise to replace, the name of another, and the days; without a last day, all from the first on."""
+
+    exerciseId: ObjectId
+    withExercise: str
+    startDate: Annotated[str, Date()]
+    endDate: Annotated[str | None, Date()]
+    load: Annotated[ReplacedLoad | None, ReplacedLoadField(allow_none=True), Default(None)]
+
+
+class _OpenRange(Input):
+    @validates_schema
+    def require_order(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError if the end is before the start, or more than 366 days after it."""
+        if data["endDate"] is None:
+            return
+        if data["endDate"] < data["startDate"]:
+            raise ValidationError("must not be before the first day", "endDate")
+        require_at_most_a_year(data["startDate"], data["endDate"])
+
+
+COPY_FORM = input_of(CopyForm, ScheduleRange)
+
+ADJUST_FORM = input_of(AdjustForm, _SomeChange)
+
+REPLACE_FORM = input_of(ReplaceForm, _OpenRange)
+
+
+_operation = partial(declare_operation, pages, access=coach(CUSTOMERS.EDIT), on=week_page)
+
+
+@_operation("/copy", form=COPY_FORM())
+async def copy_schedule(ctx: Context, customer_id: ObjectId, form: CopyForm, *, dry_run: bool) -> Outcome:
+    """Copy days to later or earlier ones, once or several times, with a progression."""
+    request = to_copy_request(form["startDate"], form["endDate"], form["targetDate"], form)
+    result = await schedule.copy_days(ctx, ClientCalendar(customer_id), request, dry_run=dry_run)
+    return describe_copy(result, form["onConflict"], week_path(customer_id, form["targetDate"]))
+
+
+@_operation("/adjust", form=ADJUST_FORM())
+async def adjust_schedule(ctx: Context, customer_id: ObjectId, form: AdjustForm, *, dry_run: bool) -> Outcome:
+    """Change loads, repetitions and sets of what has not been done."""
+    calendar, days = ClientCalendar(customer_id), (form["startDate"], form["endDate"])
+    result = await schedule.adjust(ctx, calendar, *days, to_progression(form) or {}, dry_run=dry_run)
+    loads = describe_loads(result["loadChanges"], ctx.caller.company.load_unit)[:_NAMED_CHANGES]
+    changes = "; ".join([*loads, *describe_set_counts(result["setChanges"])[:_NAMED_CHANGES]])
+    summary, location = f"{quantity(result['items'], 'exercise')} changed", week_path(customer_id, days[0])
+    return Outcome(result, summary, location, result, notice=f"{summary}: {changes}" if changes else "")
+
+
+@_operation("/replace-exercise", form=REPLACE_FORM())
+async def replace_scheduled_exercise(
+    ctx: Context, customer_id: ObjectId, form: ReplaceForm, *, dry_run: bool
+) -> Outcome:
+    """Replace an exercise where it has not been done; the sets stay, and loads become what was chosen."""
+    exercise_id, name = await find_exercise(ctx, form["withExercise"], customer_id)
+    swap, days = (form["exerciseId"], exercise_id), (form["startDate"], form["endDate"])
+    result = await schedule.replace_exercise(
+        ctx, ClientCalendar(customer_id), *swap, *days, load=form["load"], dry_run=dry_run
+    )
+    summary = f"Replaced by {name} in {quantity(result['items'], 'place')}"
+    return Outcome(result, summary, week_path(customer_id, form["startDate"]))
+
+
+async def find_exercise(ctx: Context, name: str, customer_id: ObjectId | None = None) -> tuple[ObjectId, str]:
+    """Return the identifier and name of the exercise that a name means. Raises InvalidFields without a match."""
+    known = None if customer_id is None else exercises_of(customer_id)
+    (resolved,) = await name_resolution.resolve_names(ctx, [name], known)
+    if resolved["match"] is not None:
+        return resolved["match"]["_id"], resolved["match"]["name"]
+    similar = ", ".join(each["name"] for each in resolved["alternatives"])
+    advice = f": did you mean {similar}?" if similar else ": choose one of your exercises"
+    raise invalid_field("withExercise", f"is not an exercise of yours{advice}", code="EXERCISE_NOT_FOUND")
+
+
+@_operation("/clear", form=ScheduleRange(), deletes=True)
+async def clear_schedule(ctx: Context, customer_id: ObjectId, form: Period, *, dry_run: bool) -> Outcome:
+    """Remove the workouts with nothing done."""
+    days = form["startDate"], form["endDate"]
+    result = await schedule.clear(ctx, ClientCalendar(customer_id), *days, dry_run=dry_run)
+    done = result["kept"]
+    remaining = f", {done} kept because {'it was' if done == 1 else 'they were'} done" if done else ""
+    summary = f"{quantity(len(result['removed']), 'workout')} removed{remaining}"
+    return Outcome(result, summary, week_path(customer_id, form["startDate"]))

@@ -9,9 +9,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.validation import patch_of
+from coaching_service.integrations import load_unit
 from coaching_service.integrations.background_jobs import service as background_jobs
 from coaching_service.integrations.background_jobs.models import ConversionWork
-from coaching_service.integrations.load_unit import service as load_unit
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountChange, AccountDetails, AccountErasure, LoadUnit
 from coaching_service.people.api_keys import service as api_keys

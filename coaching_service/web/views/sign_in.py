@@ -7,12 +7,11 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
-from coaching_service.core.auth.access import coach, public, session_only
-from coaching_service.core.auth.permissions import CUSTOMERS, EXERCISES, PROGRAMS
+from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, PROGRAMS, coach, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
 from coaching_service.core.validation import Text, Timezone
-from coaching_service.people.sessions import confirmations, passwords, web_sessions
+from coaching_service.people.sessions import passwords, service, web_sessions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import (
     Credentials,
@@ -103,7 +102,7 @@ async def confirm_email(ctx: Context, form: EmailConfirmation) -> Redirect:
 @pages.post("/confirm-email/resend", access=session_only(), on=None)
 async def resend_confirmation(ctx: Context) -> Redirect:
     """Send another link to confirm the e-mail address."""
-    is_sent = await confirmations.send_again(ctx)
+    is_sent = await service.send_again(ctx)
     return Redirect("/app", "We sent you a new link." if is_sent else "Your email address is confirmed.")
 
 

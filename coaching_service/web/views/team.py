@@ -5,16 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Annotated, Any, NotRequired
 
-from coaching_service.core.auth.access import owner_session
-from coaching_service.core.auth.permissions import ACTIONS, AREAS
+from coaching_service.core.auth.access import ACTIONS, AREAS, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Version
 from coaching_service.people.customers import listing
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachName, CustomersScope, EmployeeChange, NewEmployee
-from coaching_service.people.team.schemas import Permissions
+from coaching_service.people.team.models import CoachName, CustomersScope, EmployeeChange, NewEmployee, Permissions
 from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 
 pages = Pages("/app/settings/team")

@@ -5,21 +5,20 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from coaching_service.core.auth.access import coach
-from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.auth.access import PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.editing import TemplatePlan
 from coaching_service.training.templates.models import TemplateChange, TemplateDetails
+from coaching_service.training.templates.service import TemplatePlan
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.page_queries import Search, list_url
 from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
-from coaching_service.web.views.workout.item_texts import ItemsText, add_text
+from coaching_service.web.views.workout.cards import ItemsText, add_text
 
 pages = Pages("/app/templates")
 _template = pages.below("/{templateId}")

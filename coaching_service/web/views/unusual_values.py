@@ -11,7 +11,7 @@ from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Number, SearchedDate
-from coaching_service.progress.metrics.plausibility import find_far_values
+from coaching_service.progress.metrics.service import find_far_values
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.formatting import format_date, format_number

@@ -8,7 +8,7 @@ from coaching_service.core.changes import history
 from coaching_service.core.changes.numbering.checks import find_long_pending
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch as creation
 from tests.support.doctor import (
     LONG_AGO,
     check,

@@ -12,7 +12,7 @@ from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.jobs import worker
-from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from coaching_service.people.customers import service as customers
 from coaching_service.settings import Settings
 from tests.support.doctor import (

@@ -14,7 +14,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, worker
 from coaching_service.core.outbound.client import OutboundClient, Relaxations
-from coaching_service.people.webhooks import _attempts, store
+from coaching_service.people.webhooks import dispatcher, store
 from coaching_service.people.webhooks.deliveries import new_delivery
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail, read_mails
@@ -188,12 +188,12 @@ async def test_webhook_stays_active_if_a_delivery_has_succeeded_meanwhile(
     assert stored is not None
     new: Any = new_delivery(webhook_id, f"{ObjectId()}.0", 1, "note.created", None)
     delivery: Any = {**new, **await store.deliveries.insert(coach.ctx, new)}
-    message = _attempts.Message(delivery, stored, b"{}")
+    message = dispatcher.Message(delivery, stored, b"{}")
     await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": None if since is None else now() - since}})
-    await _attempts.record(coach.ctx, message, _attempts.Response(500, None, now(), 1))
+    await dispatcher.record(coach.ctx, message, dispatcher.Response(500, None, now(), 1))
     assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["isActive"] is True
     await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": now() - timedelta(days=4)}})
-    await _attempts.record(coach.ctx, message, _attempts.Response(500, None, now(), 1))
+    await dispatcher.record(coach.ctx, message, dispatcher.Response(500, None, now(), 1))
     assert (await coach.get(f"/coach/webhooks/{webhook['_id']}")).ok()["isActive"] is False
 
 

@@ -8,11 +8,10 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
-from coaching_service.core.jobs.mail import NewMail
-from coaching_service.core.jobs.mail_body import MailBody
-from coaching_service.lifecycle.administration import service as administration
-from coaching_service.lifecycle.administration.service import Operator
-from coaching_service.people.customers import creation
+from coaching_service.core.jobs.mail import MailBody, NewMail
+from coaching_service.lifecycle import administration
+from coaching_service.lifecycle.administration import Operator
+from coaching_service.people.customers import batch
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.webhook_deliveries import NewCoach, received, settled, subscribe
@@ -57,7 +56,7 @@ async def test_deliveries_and_mail_wait_for_the_end_of_a_suspension(
         await other.create_customer("Eva")
         await received(receiver_of_other, 1)  # now the dispatcher has seen the suspension
         for name in ("Bo", "Cai"):
-            await creation.create_customer(coach.ctx, {"name": name})
+            await batch.create_customer(coach.ctx, {"name": name})
         await mail.enqueue_mail(coach.ctx, NewMail(address, "Hello", BODY))
         await other.create_customer("Fay")
         await received(receiver_of_other, 2)

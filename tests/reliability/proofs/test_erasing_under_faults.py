@@ -16,9 +16,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.erasure import service as erasure
+from coaching_service.lifecycle import erasure
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.core.test_jobs import naming
@@ -58,7 +58,7 @@ async def company(settings: Settings) -> AsyncIterator[Company]:
         owner = await team.create_company(Context(services), "One", "Olga", "olga@erasing.test", "no hash")
         ctx = Context(services).acting_as(owner)
         key = str((await api_keys.create(ctx, "Test"))["key"])
-        clients = [(await creation.create_customer(ctx, {"name": name}))["_id"] for name in ("Zebulon", "Yolanda")]
+        clients = [(await batch.create_customer(ctx, {"name": name}))["_id"] for name in ("Zebulon", "Yolanda")]
         for client, name, number in zip(clients, ("zebulon", "yolanda"), (FILES, 2), strict=True):
             await _fill(ctx, client, name, number)
         yield Company(own, ctx, key, *clients)

@@ -8,7 +8,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.customers import creation
+from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.progress.notes import service as notes
 from tests.reliability.deployment import deployed
@@ -31,7 +31,7 @@ async def create_client(ctx: Context) -> ObjectId:
     """A client with a health note, in one transaction."""
 
     async def create(tx: Context) -> ObjectId:
-        client = (await creation.create_customer(tx, {"name": "Ana"}))["_id"]
+        client = (await batch.create_customer(tx, {"name": "Ana"}))["_id"]
         await notes.create(tx, client, {"content": "Knee", "isPinned": False, "isHealth": True})
         return client
 

@@ -13,7 +13,7 @@ from coaching_service.core.database.checks import run_checks
 from coaching_service.core.database.context import Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.company_import.service import IMPORT
-from coaching_service.lifecycle.erasure.service import ERASE_CUSTOMER
+from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from tests.reliability.torture.ledger import AT_MOST_ONCE, NEVER, ONCE, Ledger, Times
 from tests.support.service_process import until
 

@@ -5,32 +5,55 @@ Every operation on a schedule first decides which blocks to create, change and r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from datetime import datetime
+from typing import Any, TypedDict, cast
 
+from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
+from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.errors import Conflict
+from coaching_service.core.external_identity import Upserted, find_differences, stored_fields, upsert
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.done_work import is_work, regular_blocks
+from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import (
     Block,
+    BlockContent,
     BlockFields,
     BlockPlan,
+    BlockSource,
+    BlockUpsert,
     DayBlock,
+    ImportedSession,
+    KnownSession,
+    LoggedBlock,
     NewBlock,
     ScheduleChange,
     StoredBlock,
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import present_blocks
-from coaching_service.training.workouts.blocks.service import fix_load_unit, get_plan, move_all, new_block, shift_date
+from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
+from coaching_service.training.workouts.blocks.service import (
+    complete_logged_blocks,
+    fix_load_unit,
+    get_plan,
+    has_nothing_done,
+    is_work,
+    move_all,
+    new_block,
+    new_logged_block,
+    regular_blocks,
+    shift_date,
+)
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.creation import resolve_items
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.content import create_items, match_items, resolve_items
+from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.sets import CustomerSet
 
 Day = str | int
 
@@ -235,3 +258,166 @@ async def shift(
 def _without_identifiers(block: Block) -> Block:
     """Return a block that is not stored: neither it nor its items have an identifier."""
     return cast("Block", {**block, "_id": None, "items": [{**item, "_id": None} for item in block["items"]]})
+
+
+async def upsert_external(
+    ctx: Context, owner: ScheduleOwner, external_id: str, sent: BlockUpsert, complete: Callable[[], NewBlock]
+) -> Upserted:
+    """Change the owner's block with this identifier in another system, or create one of what `complete` returns.
+
+    `items` that are sent replace the block's, except for equal ones at the same position. What is stored already
+    is not a change. Raises NotFound, Forbidden, Conflict if the block has changed since `version`, if its items change
+    and something in it is done, or if it is of a check-in, and ExternalIdTaken if the identifier belongs to a block of
+    another owner.
+    """
+
+    async def find(tx: Context) -> ObjectId | None:
+        await owner.require_access(tx)
+        block = await store.find_by_external_id(tx, owner.block_filter, external_id)
+        return None if block is None else block["_id"]
+
+    async def create(tx: Context) -> Block:
+        return await create_block(tx, owner, {**complete(), "externalId": external_id})
+
+    permissions = (CUSTOMERS.EDIT, CUSTOMERS.EDIT)
+    return await upsert(ctx, find, lambda tx, block_id: change_block(tx, owner, block_id, sent), create, permissions)
+
+
+@transactional
+async def change_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, sent: Mapping[str, Any]) -> Block:
+    """Change what differs of a block of an owner whose access has been checked; nothing if nothing does.
+
+    `items` replace the block's, except for equal ones at the same position. Raises NotFound, Conflict if the block has
+    changed since `version`, if its items change and something in it is done, or if it is of a check-in.
+    """
+    block = await owner.get_block(ctx, block_id)
+    if sent.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    details = {name: value for name, value in sent.items() if name not in ("items", "version")}
+    fields = cast("BlockFields", find_differences(block, stored_fields(details)))
+    if "items" in sent and (new_items := await _replace_items(ctx, owner, block, sent["items"])) is not None:
+        fields |= store.item_fields(new_items)
+    if not fields:
+        return await present_block(ctx, owner, block)
+    return await service.store_change(ctx, owner, block_id, fields, block["version"])
+
+
+async def _replace_items(
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, details: list[ItemInput]
+) -> list[WorkItem] | None:
+    """Return the items to store in place of the block's; None if these have the same plan."""
+    unchanged = match_items(block["items"], details)
+    if len(unchanged) == len(block["items"]) and None not in unchanged:
+        return None
+    if block.get("checkInId") is not None:
+        raise Conflict(
+            "The workout block belongs to a recurring check-in and takes no other items", code="CHECK_IN_BLOCK"
+        )
+    if not has_nothing_done(block):
+        message = "Something of this workout block is done: its items are not replaced; send it without items"
+        raise Conflict(message, code="WORKOUT_LOGGED")
+    new = {index: item for index, item in enumerate(details) if unchanged[index] is None}
+    added = await create_items(ctx, new, block["items"])
+    await service.fix_load_unit(ctx, added, owner)
+    exercises.count_uses(ctx, items.exercise_ids(added))
+    left = iter(added)
+    return [previous or next(left) for previous in unchanged]
+
+
+_BY_IMPORT = store.blocks.index_name("source.importId", "_id")
+
+
+class DoneExercise(TypedDict):
+    """What was done of an exercise in a session."""
+
+    exerciseId: ObjectId
+    supersetId: str | None
+    comment: str | None
+    customerSets: list[CustomerSet]
+
+
+class DoneSession(TypedDict):
+    """A session to store: `completedAt` is the time (UTC) at which it ended, `fingerprint` what finds it again."""
+
+    name: str
+    date: str
+    startTime: str | None
+    durationMinutes: float | None
+    comment: str | None
+    exercises: list[DoneExercise]
+    completedAt: datetime
+    fingerprint: str
+
+
+async def add_sessions(
+    ctx: Context, customer_id: ObjectId, source: BlockSource, sessions: Sequence[DoneSession]
+) -> list[StoredBlock]:
+    """Store done sessions of a client whose access has been checked, in the caller's transaction.
+
+    Neither the change log nor events have them: the caller reports them together.
+    """
+    calendar = ClientCalendar(customer_id)
+    new = [_new_block(calendar, source, session) for session in sessions]
+    blocks = await complete_logged_blocks(ctx, calendar, new)
+    return await store.blocks.insert_many(ctx, store.with_positions(blocks, 0), recorded=False)
+
+
+async def list_new(ctx: Context, import_id: ObjectId) -> list[DocumentChange]:
+    """Return the sessions that an import has stored in the caller's transaction, as a change of each would be."""
+    recorder = ChangeRecorder()
+    where = {"source.importId": import_id}
+    recorder.add_created(store.blocks, await store.blocks.find(ctx, where, sort=("_id",), hint=_BY_IMPORT))
+    return list(recorder.documents.values())
+
+
+async def find_done_on(ctx: Context, customer_id: ObjectId, dates: Sequence[str]) -> list[KnownSession]:
+    """Return the blocks with logged sets of a client on some dates."""
+    where: Filter = {"customerId": customer_id, "date": {"$in": list(dates)}, "items.customerSets.0": {"$exists": True}}
+    fields = ("date", "name", "startTime", "fingerprint", "items.exerciseId", "items.type", "items.customerSets")
+    return cast("list[KnownSession]", await store.blocks.find(ctx, where, fields=fields, hint=store.BY_DATE))
+
+
+async def find_imported(ctx: Context, import_id: ObjectId, after: ObjectId | None, limit: int) -> list[ImportedSession]:
+    """Return at most `limit` blocks of an import after an identifier, in order."""
+    where: Filter = {"source.importId": import_id} | ({} if after is None else {"_id": {"$gt": after}})
+    fields = ("customerId", "date", "version", "items.type", "items.customerSets.index")
+    listed = await store.blocks.find(ctx, where, sort=("_id",), limit=limit, fields=fields, hint=_BY_IMPORT)
+    return cast("list[ImportedSession]", listed)
+
+
+async def remove_unchanged(ctx: Context, import_id: ObjectId, ids: Sequence[ObjectId]) -> int:
+    """Delete blocks of an import that have not changed since, without a record of each; returns how many."""
+    where: Filter = {"source.importId": import_id, "_id": {"$in": list(ids)}, "version": 0}
+    return await store.blocks.delete_many(ctx, where, recorded=False)
+
+
+def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSession) -> BlockContent:
+    plan: BlockPlan = {
+        "name": session["name"],
+        "date": session["date"],
+        "startTime": session["startTime"],
+        "isRest": False,
+        "items": [
+            {
+                "type": "EXERCISE",
+                "exerciseId": each["exerciseId"],
+                "exerciseSets": [],
+                "exerciseInstructions": None,
+                "supersetId": each["supersetId"],
+            }
+            for each in session["exercises"]
+        ],
+    }
+    logs: list[ItemLog | None] = [
+        {"isCompleted": True, "comment": each["comment"], "customerSets": each["customerSets"]}
+        for each in session["exercises"]
+    ]
+    log: LoggedBlock = {
+        "plan": plan,
+        "logs": logs,
+        "loggedAt": session["completedAt"],
+        "durationMinutes": session["durationMinutes"],
+        "sessionRpe": None,
+        "comment": session["comment"],
+    }
+    return {**new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}

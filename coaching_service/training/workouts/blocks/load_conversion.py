@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, Filter, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.account.load_units import (
+from coaching_service.people.account.service import (
     Conversion,
     Convert,
     LoadCount,
@@ -17,10 +17,10 @@ from coaching_service.people.account.load_units import (
     convert_stored_load,
 )
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.program_copies import summarize_copy
+from coaching_service.training.workouts.blocks.service import summarize_copy
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import derive_fields
-from coaching_service.training.workouts.sets.models import MAX_LOAD
+from coaching_service.training.workouts.sets import MAX_LOAD
 
 T = TypeVar("T")
 # What is a load in workouts and in the figures that follow from them.

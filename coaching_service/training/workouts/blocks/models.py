@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
 from marshmallow import fields
 
 from coaching_service.core.database.models import Stored
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import (
     ExternalIdFilter,
     Identity,
@@ -16,17 +19,70 @@ from coaching_service.core.external_identity import (
     StoredIdentity,
 )
 from coaching_service.core.field_schemas import output_of
-from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private
+from coaching_service.core.fields import Change, Default, Description, Label, Part, Partial, Private, names_of, take
 from coaching_service.core.ids import NameOrId, ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.query import Period
-from coaching_service.core.validation import CalendarDate, Date, Integer, ListOf, Text, TimeOfDay, Version
-from coaching_service.training.workouts.blocks.session_fields import SessionFields
+from coaching_service.core.validation import (
+    TEXT_LENGTH,
+    CalendarDate,
+    Date,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+    TimeOfDay,
+    Version,
+)
 from coaching_service.training.workouts.items.content import MAX_ITEMS
-from coaching_service.training.workouts.items.input_models import ItemInput, ItemMoveSource, ItemMoveTarget
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_RESPONSE, NEW_ITEM
-from coaching_service.training.workouts.sets.totals_models import BlockTotals
+from coaching_service.training.workouts.items.models import (
+    ITEM_RESPONSE,
+    NEW_ITEM,
+    ItemInput,
+    ItemLog,
+    ItemMoveSource,
+    ItemMoveTarget,
+    WorkItem,
+)
+from coaching_service.training.workouts.sets import BlockTotals
+
+
+class SessionFields(TypedDict):
+    """What is reported about a session; `feeling` is missing in blocks that are older than it is."""
+
+    durationMinutes: Annotated[
+        float | None, Number(minimum=0, maximum=1_440), Description(argument="Of the session."), Label("Duration")
+    ]
+    sessionRpe: Annotated[
+        float | None,
+        Number(minimum=0, maximum=10),
+        Description(argument="Of the session, 0 to 10."),
+        Label("Session RPE"),
+    ]
+    feeling: NotRequired[
+        Annotated[
+            int | None,
+            Integer(minimum=1, maximum=5),
+            Description(
+                "How the client felt in the session, 1 (bad) to 5 (good).",
+                request="How the client felt, 1 (bad) to 5 (good). Default: null in a client's log, the stored value "
+                "in a coach's.",
+                argument="How the client felt, 1 (bad) to 5 (good).",
+            ),
+        ]
+    ]
+    comment: Annotated[
+        str | None, Text(max_length=TEXT_LENGTH, allow_blank=True), Description(argument="About the session.")
+    ]
+
+
+SESSION_FIELDS = names_of(SessionFields)
+
+
+def no_session() -> SessionFields:
+    """Return the fields of a session without a report."""
+    return {"durationMinutes": None, "sessionRpe": None, "feeling": None, "comment": None}
+
 
 # --- groups of fields ------------------------------------------------------------------------------------------------
 
@@ -250,6 +306,7 @@ class _BlockChange(PlannedBlock, _Sent, IdentityInput, BlockPosition, _Version):
 
 # The fields of a block to change, and the version that the change is based on; the same with the items.
 BlockChange: TypeAlias = Partial[_BlockChange]
+
 BlockUpsert: TypeAlias = Change[NewBlock]
 
 
@@ -395,5 +452,80 @@ def _block_list() -> fields.List[Any]:
 
 # A block with logged sets as it is compared with a session to import.
 KnownSession: TypeAlias = Part[StoredBlock, Literal["_id", "date", "name", "startTime", "fingerprint", "items"]]
+
 # An imported session as its undo reads it.
 ImportedSession: TypeAlias = Part[StoredBlock, Literal["_id", "customerId", "date", "version", "items"]]
+
+
+class BlockLog(SessionFields):
+    """What a client reports about a session; `version` is the version of the block it is based on.
+
+    Without `feeling` the stored one stays.
+    """
+
+    clientTexts: NotRequired[list[NameOrId]]
+    version: NotRequired[int | None]
+
+
+class LogTexts(TypedDict):
+    """The comment of a session, and the names of the texts that the client wrote: of the session, and of each item."""
+
+    comment: str | None
+    clientTexts: list[NameOrId]
+    ofItems: dict[ObjectId, list[str]]
+
+
+class LoggedBlock(SessionFields):
+    """A block to add with what was done in it: a log (or null) for each of its items, and of the session.
+
+    `loggedAt` is the time of the logs, in UTC.
+    """
+
+    plan: BlockPlan
+    logs: list[ItemLog | None]
+    loggedAt: datetime
+    clientTexts: NotRequired[list[NameOrId]]
+
+
+@dataclass(frozen=True)
+class ScheduleChanged(DomainEvent):
+    """A client's schedule changed: blocks or items were added, changed, moved, copied, shifted, assigned or removed."""
+
+    customer_id: ObjectId
+
+
+@dataclass(frozen=True)
+class ScheduleShifted(DomainEvent):
+    """Blocks of these assignments were moved by a number of days, with all others from the date `first` on."""
+
+    customer_id: ObjectId
+    assignment_ids: list[ObjectId]
+    first: str
+    days: int
+
+
+@dataclass(frozen=True)
+class CompletedWorkChanged(DomainEvent):
+    """What a client has done in exercises changed.
+
+    `items` are the stored items that were added, removed, changed (before and after) or moved to another date.
+    `block` is the block that holds all of them, as it is now, if there is only one.
+    """
+
+    customer_id: ObjectId
+    items: list[WorkItem]
+    block: StoredBlock | None = None
+
+
+@dataclass(frozen=True)
+class RecordedItemsRescheduled(DomainEvent):
+    """Items with recorded results moved to another date (`YYYY-MM-DD`)."""
+
+    customer_id: ObjectId
+    item_ids: list[ObjectId]
+    date: str
+
+
+def plan_of(source: Mapping[str, Any], items: Sequence[ItemInput | WorkItem]) -> BlockPlan:
+    """Return what is planned in a block, a template or a request, with these items and without a day."""
+    return cast("BlockPlan", {"isRest": False, **take(PlannedBlock, source), "items": items})

@@ -15,8 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.events import CompletedWorkChanged, ScheduleChanged
-from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.blocks.models import CompletedWorkChanged, ScheduleChanged, StoredBlock
 from coaching_service.training.workouts.blocks.recomputation import recompute_items
 from coaching_service.training.workouts.items.content import MAX_ITEMS, has_added_loads
 from coaching_service.training.workouts.items.models import WorkItem

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.body_weights import service as body_weights
+from coaching_service.training import body_weights
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.items.content import derive_again, has_added_loads, with_body_weight
-from coaching_service.training.workouts.items.references import load_exercises
-from coaching_service.training.workouts.reports._query_parts import IS_SESSION, between
+from coaching_service.training.workouts.items.content import (
+    derive_again,
+    has_added_loads,
+    load_exercises,
+    with_body_weight,
+)
+from coaching_service.training.workouts.reports.blocks import IS_SESSION, between
 from coaching_service.training.workouts.store import BY_DATE, blocks, item_fields
 
 _BATCH = 100

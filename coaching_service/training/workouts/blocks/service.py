@@ -2,47 +2,155 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, timedelta
-from typing import Any, cast
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Any, TypeVar, cast
 
-from coaching_service.core.database.conflicts import version_conflict
+import orjson
+
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
-from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.external_identity import stored_fields, stored_identity
-from coaching_service.core.fields import take
+from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
+from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.done_work import has_nothing_done, regular_blocks
-from coaching_service.training.workouts.blocks.events import RecordedItemsRescheduled, ScheduleShifted
 from coaching_service.training.workouts.blocks.models import (
+    SESSION_FIELDS,
     Block,
     BlockChange,
     BlockContent,
     BlockFields,
+    BlockLog,
     BlockPlan,
     DayBlock,
+    LoggedBlock,
+    LogTexts,
     PlannedBlock,
     ProgramCopy,
+    RecordedItemsRescheduled,
+    ScheduleShifted,
+    SessionFields,
     StoredBlock,
+    no_session,
+    plan_of,
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner, block_not_found
-from coaching_service.training.workouts.blocks.plans import plan_of
 from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
-from coaching_service.training.workouts.blocks.program_copies import summarize_copy
-from coaching_service.training.workouts.blocks.session_fields import no_session
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.input_models import ItemChange
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.reports._query_parts import HAS_WORKOUT_ITEM
+from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item, is_recorded, load_exercises
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemChange, WorkItem
+from coaching_service.training.workouts.reports.blocks import HAS_WORKOUT_ITEM
+
+
+def summarize_plan(block: Mapping[str, Any]) -> str:
+    """Return a short text that is the same for blocks in which the same is planned, whatever was done of it.
+
+    A field without a value counts like one that is absent, so that a field added later changes no summary.
+    """
+    items = [_plan_of_item(item) for item in block["items"]]
+    plan = {**{name: block.get(name) for name in names_of(PlannedBlock)}, "items": items}
+    return hashlib.sha256(_as_text(plan)).hexdigest()[:24]
+
+
+def summarize_copy(block: Mapping[str, Any], plan: str | None = None) -> str:
+    """Return the program's date and the summary of the plan of a client's block, to be stored with it (`programCopy`).
+
+    `plan`: the summary of its plan, if it is known.
+    """
+    return f"{find_program_date(block)} {plan or summarize_plan(block)}"
+
+
+def find_program_date(block: Mapping[str, Any]) -> str:
+    """Return the date of a client's block without moves of the client and shifts of the schedule.
+
+    It is the date that the program gave it, unless a coach has moved it by hand.
+    """
+    planned = date.fromisoformat(block.get("plannedDate") or block["date"]).toordinal()
+    day = planned - block.get("shiftedDays", 0)
+    return str(date.fromordinal(min(max(day, date.min.toordinal()), date.max.toordinal())))  # an import may have any
+
+
+def renew_items(copied: Sequence[WorkItem], source: Sequence[WorkItem]) -> list[WorkItem]:
+    """Return items with nothing done and the plan of `source`: those that `copied` has too, or a changed one, stay.
+
+    So a device that logs sets of an item without a connection still finds it.
+    """
+    before, after = ([_as_text(_plan_of_item(item)) for item in items] for items in (copied, source))
+    renewed: list[WorkItem] = []
+    for tag, first, last, start, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            renewed += copied[first:last]
+        elif tag != "delete":
+            pairs = zip_longest(copied[first:last], source[start:end])
+            renewed += [_renew_item(old, new) for old, new in pairs if new is not None]
+    return renewed
+
+
+def _renew_item(old: WorkItem | None, source: WorkItem) -> WorkItem:
+    new = create_item(source)
+    if old is None or old["type"] != source["type"]:
+        return new
+    return cast("WorkItem", {**new, "_id": old["_id"], "createdAt": old["createdAt"]})
+
+
+def _plan_of_item(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: item.get(name) for name in ("type", *PLANNED_FIELDS[item["type"]])}
+
+
+def _as_text(plan: Mapping[str, Any]) -> bytes:
+    return _comparable_text(orjson.dumps(plan, default=str))
+
+
+@lru_cache(4096)  # copies of a program for many clients have the same texts
+def _comparable_text(text: bytes) -> bytes:
+    return orjson.dumps(_comparable(orjson.loads(text)), option=orjson.OPT_SORT_KEYS)
+
+
+def _comparable(value: Any) -> Any:
+    if isinstance(value, dict):
+        fields = ((name, _comparable(each)) for name, each in value.items())
+        return {name: each for name, each in fields if each is not None and each is not False and each not in ("", [])}
+    if isinstance(value, list):
+        return [_comparable(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+B = TypeVar("B", bound=Mapping[str, Any])
+
+
+def has_nothing_done(block: Mapping[str, Any]) -> bool:
+    """Return whether nothing was logged of a block: neither of the session nor of any of its items.
+
+    An empty comment does not count as a log.
+    """
+    session = (block.get(name) for name in SESSION_FIELDS)
+    return all(value in (None, "") for value in session) and not any(is_recorded(item) for item in block["items"])
+
+
+def is_work(block: Mapping[str, Any]) -> bool:
+    """Return whether a block is more than forms, measurements and reminders; one without items yet is."""
+    return not block["items"] or any(item["type"] in WORKOUT_TYPES for item in block["items"])
+
+
+def regular_blocks(blocks: Iterable[B]) -> list[B]:
+    """Return the blocks that a coach scheduled, without blocks of recurring check-ins (`checkInId`).
+
+    Copying, clearing, shifting, adjusting and assigning ignore the blocks of check-ins.
+    """
+    return [block for block in blocks if block.get("checkInId") is None]
 
 
 @on_worker_thread
@@ -352,3 +460,89 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         content["programCopy"] = summarize_copy(content)
     # The filter has the identifier of the owner.
     return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})
+
+
+@transactional
+async def add_logged_blocks(ctx: Context, owner: ScheduleOwner, logged: Sequence[LoggedBlock]) -> list[StoredBlock]:
+    """Add blocks with what was done in them to the schedule of an owner whose access has been checked.
+
+    Returns the stored blocks. What follows from the logs is up to the caller.
+    """
+    new: list[BlockContent] = [
+        {**new_logged_block(owner, block), "clientTexts": block.get("clientTexts", [])} for block in logged
+    ]
+    stored = await store.create_many(ctx, await complete_logged_blocks(ctx, owner, new))
+    await owner.after_schedule_change(ctx)
+    return stored
+
+
+async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequence[BlockContent]) -> list[BlockContent]:
+    """Return blocks to add with the figures that follow from what loads of their exercises mean, and fix their unit."""
+    known = await load_exercises(ctx, [item for block in new for item in block["items"]])
+    typed = [[items.with_load_types(item, known) for item in block["items"]] for block in new]
+    weighed = {
+        str(block["date"]) for block, each in zip(new, typed, strict=True) if any(map(items.has_added_loads, each))
+    }
+    customer_id, unit = owner.block_filter.get("customerId"), ctx.caller.company.load_unit
+    weights = {} if customer_id is None else await body_weights.find_on_dates(ctx, customer_id, weighed, unit)
+    blocks: list[BlockContent] = [
+        {**block, "items": [items.with_body_weight(item, weights.get(str(block["date"]))) for item in each]}
+        for block, each in zip(new, typed, strict=True)
+    ]
+    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
+    return blocks
+
+
+def new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
+    """Return a new block with what was done in it."""
+    block = new_block(owner, logged["plan"])
+    logged_items = []
+    for item, log in zip(block["items"], logged["logs"], strict=True):
+        logged_item = items.log_item(item, log) if log else item
+        completed_at = logged["loggedAt"] if logged_item["isCompleted"] else None
+        logged_items.append(cast("WorkItem", {**logged_item, "completedAt": completed_at}))
+    report = cast("SessionFields", {name: logged.get(name) for name in SESSION_FIELDS})
+    return {**block, "items": logged_items, **report}
+
+
+async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
+    """Return the comment of a block of an owner whose access has been checked, and which texts the client wrote.
+
+    Raises NotFound.
+    """
+    fields = ("comment", "clientTexts", "items._id", "items.clientTexts")
+    block = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, fields)
+    if block is None:
+        raise block_not_found()
+    return {
+        "comment": block["comment"],
+        "clientTexts": block.get("clientTexts", []),
+        "ofItems": {item["_id"]: item.get("clientTexts", []) for item in block["items"]},
+    }
+
+
+async def log_block(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, log: BlockLog) -> Block:
+    """Store what was reported about a session.
+
+    Raises NotFound, Forbidden, and Conflict if the block has changed since `version`.
+    """
+    await owner.require_access(ctx)
+    report = cast("BlockFields", {name: value for name, value in log.items() if name in SESSION_FIELDS})
+    fields: BlockFields = {**report, "clientTexts": log.get("clientTexts", [])}
+    block = await store.update(ctx, owner.block_filter, block_id, fields, log.get("version"))
+    return await present_block(ctx, owner, block)
+
+
+async def remove_value(ctx: Context, owner: ScheduleOwner, item_id: ObjectId, metric_id: ObjectId) -> None:
+    """Remove the value of a metric from the log of an item, if the item still has it, in the caller's transaction."""
+    block = await store.blocks.find_one(ctx, owner.block_filter | {"items._id": item_id})
+    if block is None:
+        return
+    changed: list[WorkItem] = []
+    for item in block["items"]:
+        if item["_id"] == item_id and item["type"] == "METRICS":
+            values = [value for value in item["values"] or () if value["metricId"] != metric_id]
+            changed.append({**item, "values": values})
+        else:
+            changed.append(item)
+    await owner.set_items(ctx, block, changed)

@@ -2,38 +2,101 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from marshmallow import fields
+from marshmallow import Schema, ValidationError, fields, validates_schema
 
-from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of
 from coaching_service.core.fields import Default, Description, Label, Optional, Private
 from coaching_service.core.ids import NameOrId, ObjectId
-from coaching_service.core.validation import TEXT_LENGTH, Date, Integer, ListOf, Number, Text
+from coaching_service.core.validation import (
+    TEXT_LENGTH,
+    Choice,
+    Date,
+    Identifier,
+    Input,
+    Integer,
+    ListOf,
+    Number,
+    Text,
+    patch_of,
+)
 from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.library.forms.models import AnswerValue, Question
+from coaching_service.library.forms.models import AnswerValue, Question, QuestionInput, questions_field
 from coaching_service.library.metric_sets.models import Metric
-from coaching_service.training.workouts.items.inputs import NewWorkoutForm, ScheduledTime
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.schemas import PLANNED_SET_RESPONSE, PlannedSets
-from coaching_service.training.workouts.sets.totals_models import ItemTally
+from coaching_service.training.workouts.sets import (
+    PLANNED_SET_RESPONSE,
+    CustomerSet,
+    ItemTally,
+    PlannedSet,
+    PlannedSets,
+)
+
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
+
+_DATE_TIME = re.compile(r"[0-9W-]+[Tt ][0-9.,]+:[0-9:.,]+(Z|[+-][0-9:.]+)?", re.ASCII)
+
+
+class ScheduledTime(Text):
+    """A time of day `HH:MM` or a date-time in ISO 8601, in the client's time zone unless it names an offset."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=40, metadata={"example": "08:30"} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> str:
+        text = super()._deserialize(value, attr, data)
+        if not _TIME.fullmatch(text) and not _is_date_time(text):
+            raise ValidationError("must be a time HH:MM, or a date-time in ISO 8601")
+        return text
+
+
+def _is_date_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return _DATE_TIME.fullmatch(text) is not None  # Python takes any character between date and time
+
+
+class NewWorkoutForm(Input):
+    """A form of the library, or one made for this item."""
+
+    formId = Identifier(allow_none=True)
+    name = Text()
+    questions = questions_field()
+
+    @validates_schema
+    def has_form_or_questions(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Require name and questions unless there is a `formId`."""
+        if data.get("formId") is not None:
+            return
+        for name in ("name", "questions"):
+            if name not in data:
+                raise ValidationError("is required (or a formId)", name)
+
 
 REASON_LENGTH = 500
+
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
+
 # The types that make a block a workout, and its day a workout day.
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
 CUSTOMER_SET = output_of(CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round"))
+
 _Exercise: TypeAlias = Annotated[
     ExerciseName,
     fields.Nested(
         output_of(ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise.")
     ),
 ]
+
 _Note: TypeAlias = Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+
 _Reason: TypeAlias = Annotated[
     str | None,
     Text(max_length=REASON_LENGTH, allow_blank=True),
@@ -358,6 +421,7 @@ PLANNED: Mapping[ItemType, type] = {
     "METRICS": ScheduledMetrics,
     "REMINDER": ScheduledReminder,
 }
+
 LOGGED: Mapping[ItemType, type] = {
     "EXERCISE": LoggedSets,
     "CIRCUIT": LoggedSets,
@@ -371,3 +435,98 @@ class DatedItem(TypedDict):
 
     date: str
     item: WorkItem
+
+
+class ItemFormInput(TypedDict, total=False):
+    """A form of the library (`formId`), or one made for this item (`name` and `questions`)."""
+
+    formId: ObjectId | None
+    name: str
+    questions: list[QuestionInput]
+
+
+class ItemChange(TypedDict, total=False):
+    """The fields of an item as a coach sends them, and the version of the block that the change is based on."""
+
+    exerciseId: ObjectId
+    exerciseSets: list[PlannedSet]
+    exerciseInstructions: str | None
+    supersetId: str | None
+    circuitName: str
+    circuitExercises: list[CircuitExercise]
+    rounds: int
+    taskFields: TaskFields
+    form: ItemFormInput | ItemForm
+    metricsFields: MetricsFields
+    reminderFields: ReminderFields
+    version: int | None
+
+
+class ItemInput(ItemChange):
+    """A new item as a coach sends it; its `type` decides which fields it has."""
+
+    type: ItemType
+
+
+class ItemLog(ItemReport):
+    """What a client did of an item; `version` is the version of the block it is based on."""
+
+    customerSets: NotRequired[list[CustomerSet]]
+    answers: NotRequired[list[FormAnswer]]
+    values: NotRequired[list[MetricValue]]
+    clientTexts: NotRequired[list[NameOrId]]
+    version: NotRequired[int | None]
+
+
+class ItemMoveSource(TypedDict):
+    """Where an item is."""
+
+    wblockId: ObjectId
+    witemId: ObjectId
+
+
+class ItemMoveTarget(TypedDict):
+    """Where an item is moved to: `index` from 0; past the end is the end."""
+
+    wblockId: ObjectId
+    index: Annotated[int, Integer(minimum=0)]
+
+
+def _new_item(item_type: str, group: Any) -> type[Schema]:
+    """Return the schema of a new item: what is planned and its type."""
+    name = f"New{item_type.capitalize()}Item"
+    built: type[Schema] = type(name, (input_of(group),), {"type": Choice(item_type, required=True)})
+    return built
+
+
+_NEW_ITEMS: dict[str, type[Schema]] = {item_type: _new_item(item_type, group) for item_type, group in PLANNED.items()}
+
+NEW_ITEM = Variant(_NEW_ITEMS)
+
+NEW_WORKOUT_ITEM = Variant({item_type: _NEW_ITEMS[item_type] for item_type in WORKOUT_TYPES})
+
+ITEM_CHANGE = ChangeByStoredType(
+    {
+        item_type: patch_of(input_of(group), name=f"{item_type.capitalize()}ItemChange")
+        for item_type, group in PLANNED.items()
+    }
+)
+
+
+_ITEM = output_of(ItemBase, first=("_id", "order", "isCompleted", "completedAt"))
+
+# In responses: the first fields of items of each type are in the order of earlier API documents.
+_EXERCISE = ("type", "exerciseId", "exercise", "exerciseSets", "exerciseInstructions", "customerSets")
+
+_CIRCUIT = ("type", "circuitName", "circuitExercises", "rounds")
+
+ITEM_RESPONSE = Variant(
+    {
+        "EXERCISE": output_of(ExerciseItem, _ITEM, first=_EXERCISE),
+        "CIRCUIT": output_of(CircuitItem, _ITEM, first=_CIRCUIT),
+        "TASK": output_of(TaskItem, _ITEM, first=("type",)),
+        "FORM": output_of(FormItem, _ITEM, first=("type",)),
+        "METRICS": output_of(MetricsItem, _ITEM, first=("type",)),
+        "REMINDER": output_of(ReminderItem, _ITEM, first=("type",)),
+    }
+)

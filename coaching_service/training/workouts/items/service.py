@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from coaching_service.core.database.conflicts import version_conflict
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.transactions import transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
+from coaching_service.core.field_schemas import DeferredChange
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.schemas_by_type import DeferredChange
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import present_block
 from coaching_service.training.workouts.blocks.service import fix_load_unit, publish_rescheduled_items
+from coaching_service.training.workouts.items import content
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items import references
 from coaching_service.training.workouts.items.content import find_differences
-from coaching_service.training.workouts.items.input_models import (
+from coaching_service.training.workouts.items.models import (
+    WORKOUT_TYPES,
     ItemChange,
     ItemInput,
     ItemLog,
     ItemMoveSource,
     ItemMoveTarget,
+    WorkItem,
 )
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 
 
 @on_worker_thread
@@ -40,7 +40,7 @@ async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, de
     """
     block, item, linked = await _append(ctx, owner, block_id, details)
     customer_id = owner.block_filter.get("customerId")
-    linked = await references.load_references(ctx, [item], customer_id, linked.exercises, [block["date"]])
+    linked = await content.load_references(ctx, [item], customer_id, linked.exercises, [block["date"]])
     order = items.find_index(block["items"], item["_id"])
     return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
 
@@ -51,7 +51,7 @@ async def _append(
 ) -> tuple[StoredBlock, WorkItem, items.References]:
     """Append an item; returns the block, the item as it is stored, and what it refers to."""
     await owner.authorize_and_lock(ctx)
-    resolved, linked = await references.resolve(ctx, details)
+    resolved, linked = await content.resolve(ctx, details)
     item = items.create_item(resolved)
     await fix_load_unit(ctx, [item], owner)
     block = await owner.push_item(ctx, block_id, item)
@@ -87,10 +87,10 @@ async def update_item(
         raise version_conflict()
     if only_differences:
         change = find_differences(item, change)
-    change, _ = await references.resolve(ctx, change, item)
+    change, _ = await content.resolve(ctx, change, item)
     await fix_load_unit(ctx, [change], owner)
     changed = items.change_item(item, change)
-    known = await references.load_exercises(ctx, [changed])
+    known = await content.load_exercises(ctx, [changed])
     if changed is not item:
         changed = items.with_load_types(changed, known)
         block = await owner.set_items(ctx, block, _replace(block, changed))
@@ -180,7 +180,7 @@ async def log_item(
     if log.get("version") not in (None, block["version"]):
         raise version_conflict()
     logged = items.log_item(item, log)
-    known = await references.load_exercises(ctx, [logged])
+    known = await content.load_exercises(ctx, [logged])
     logged = items.with_load_types(logged, known)
     await fix_load_unit(ctx, [logged], owner)
     block = await owner.set_items(ctx, block, _replace(block, logged))
@@ -199,7 +199,7 @@ async def present_item(
     """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
     order = items.find_index(block["items"], item_id)
     item = block["items"][order]
-    linked = await references.load_references(ctx, [item], block["customerId"], known, [block["date"]])
+    linked = await content.load_references(ctx, [item], block["customerId"], known, [block["date"]])
     return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
 
 

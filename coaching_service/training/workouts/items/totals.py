@@ -10,18 +10,22 @@ from functools import partial
 from typing import TypedDict, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.training.workouts.items.input_models import ItemChange
-from coaching_service.training.workouts.items.models import CircuitExercise, DatedItem, WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
-from coaching_service.training.workouts.sets.records import LoadMeaning, RecordKey, rank_best, record_values, with_kind
-from coaching_service.training.workouts.sets.totals_models import (
+from coaching_service.training.workouts.items.models import CircuitExercise, DatedItem, ItemChange, WorkItem
+from coaching_service.training.workouts.sets import (
     Best,
     BlockBest,
     BlockExerciseTotals,
     BlockTotals,
+    CustomerSet,
     ExerciseTotals,
     ItemTally,
+    LoadMeaning,
+    PlannedSet,
+    RecordKey,
     Totals,
+    rank_best,
+    record_values,
+    with_kind,
 )
 
 DERIVED_FIELDS = ("exerciseIds", "doneExerciseIds", "tally", "isPendingForm")

@@ -9,13 +9,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_parts import ListPart
-from coaching_service.core.list_selection import ListSelection
+from coaching_service.core.list_selection import ListPart, ListSelection
 from coaching_service.people.activity.record_types import LOWER_IS_BETTER
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.models import DatedItem, ExerciseItem, LastTime, WorkItem
 from coaching_service.training.workouts.items.totals import TOTALS, logged_sets
-from coaching_service.training.workouts.reports._query_parts import IS_SESSION, Stage, between, of_clients, on_dates
+from coaching_service.training.workouts.reports.blocks import IS_SESSION, Stage, between, of_clients, on_dates
 from coaching_service.training.workouts.reports.models import (
     DoneExercise,
     ExerciseSession,
@@ -23,9 +22,7 @@ from coaching_service.training.workouts.reports.models import (
     LastSession,
     LiftResult,
 )
-from coaching_service.training.workouts.sets.models import PlannedSet
-from coaching_service.training.workouts.sets.records import RecordKey
-from coaching_service.training.workouts.sets.totals_models import Best
+from coaching_service.training.workouts.sets import Best, PlannedSet, RecordKey
 from coaching_service.training.workouts.store import BY_DATE, blocks
 
 SESSION_ORDER = ("-date", "-_id")

@@ -7,9 +7,9 @@ from typing import Literal, NotRequired, TypedDict
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers.models import Customer
-from coaching_service.training.workouts.blocks.session_fields import SessionFields
+from coaching_service.training.workouts.blocks.models import SessionFields
 from coaching_service.training.workouts.items.models import ItemForm, WorkItem
-from coaching_service.training.workouts.sets.totals_models import BlockExerciseTotals, Totals
+from coaching_service.training.workouts.sets import BlockExerciseTotals, Totals
 
 
 class PendingItem(TypedDict):

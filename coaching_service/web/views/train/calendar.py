@@ -11,9 +11,9 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.validation import SearchedDate
 from coaching_service.people.availability import service as availability
+from coaching_service.progress import own_calendar
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
-from coaching_service.progress.own_calendar import service as own_calendar
-from coaching_service.training.own_schedule import service as own_schedule
+from coaching_service.training import own_schedule
 from coaching_service.web.page_queries import MonthQuery, PageQuery, list_url
 from coaching_service.web.pages import Pages
 from coaching_service.web.views.availability_forms import list_bands

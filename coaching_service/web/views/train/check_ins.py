@@ -21,7 +21,7 @@ from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import FormItem
 from coaching_service.web.page_queries import PageQuery, list_url
 from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
+from coaching_service.web.views.customer_check_ins import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.item_results import describe_answer, describe_results
 from coaching_service.web.views.train.layout import form_path, is_session, label_day, workout_path
 

@@ -19,13 +19,13 @@ from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
-from coaching_service.progress.exercise_history import lift_progress
+from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import ExerciseSession
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult
-from coaching_service.training.workouts.sets.records import RecordKey, unit_of
+from coaching_service.training.workouts.sets import RecordKey, unit_of
 from coaching_service.web import charts
 from coaching_service.web.formatting import format_date, record_name
 from coaching_service.web.page_queries import PageQuery, list_url
@@ -94,7 +94,7 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
         ctx,
         exercises.get_for_client(ctx, exercise_id),
         exercise_history.list_sessions(ctx, client_id, exercise_id, page=query["page"], size=_SESSIONS_PER_PAGE),
-        lift_progress.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
+        service.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
         personal_records.list_records(ctx, client_id),
     )
     unit = ctx.caller.load_unit

@@ -9,11 +9,11 @@ from marshmallow import fields
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.dates import TIMEZONES
-from coaching_service.people.customer_access import declining
+from coaching_service.core.ids import TIMEZONES
+from coaching_service.people import own_profile
+from coaching_service.people.customer_access import service
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customer_access.models import DeclineLink, DeclinePage, FirstAccess
-from coaching_service.people.own_profile import service as own_profile
 from coaching_service.people.sessions import web_sessions
 from coaching_service.web.browser_sessions import device_of, home_of
 from coaching_service.web.pages import Pages, Redirect
@@ -48,13 +48,13 @@ async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Reques
 @pages.get("/no-invitations", access=public(), template="sign_in/no_invitations.html")
 async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
     """The page to decline further invitations, with the name of the company."""
-    return {"token": query["token"], "company": await declining.find_company_name(ctx.services, query["token"])}
+    return {"token": query["token"], "company": await service.find_company_name(ctx.services, query["token"])}
 
 
 @pages.post("/no-invitations", access=public(), on=decline_page, one_click=True)
 async def decline(ctx: Context, form: DeclineLink) -> Redirect:
     """Stop further invitations of the company to this e-mail address."""
-    await declining.decline(ctx, form["token"])
+    await service.decline(ctx, form["token"])
     return Redirect("/train/no-invitations", "You will receive no more invitations from them.")
 
 

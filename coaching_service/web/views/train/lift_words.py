@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from coaching_service.core.database.context import Context
-from coaching_service.people.account.load_units import LOAD_UNITS, convert_stored_load
+from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
 from coaching_service.people.activity import record_types
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.reports.models import LiftResult
-from coaching_service.training.workouts.sets.models import CustomerSet
-from coaching_service.training.workouts.sets.records import RecordKey, unit_of
+from coaching_service.training.workouts.sets import CustomerSet, RecordKey, unit_of
 from coaching_service.web.formatting import (
     best_records,
     format_duration,

@@ -8,7 +8,7 @@ from typing import Any
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation

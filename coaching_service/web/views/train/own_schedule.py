@@ -13,14 +13,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Text, patch_of
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
-from coaching_service.training.own_schedule import service
-from coaching_service.training.own_schedule.models import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
+from coaching_service.training import own_schedule
+from coaching_service.training.own_schedule import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
+from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.lines import parse_items
-from coaching_service.training.workout_text.mentions import read_texts
 from coaching_service.training.workouts.blocks.models import BlockName
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.availability_forms import (
@@ -62,7 +61,7 @@ class _NewWorkoutForm(_Details, Confirmation):
 @pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
 async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> Redirect:
     """Move a workout to another day."""
-    block = await service.move(ctx, wblock_id, form["date"])
+    block = await own_schedule.move(ctx, wblock_id, form["date"])
     day = label_day(str(block["date"]), ctx.caller.today(), within=True)
     return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
 
@@ -70,7 +69,7 @@ async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate)
 @pages.get("/add-workout", access=customer(), template="train/add_workout.html")
 async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
     """A workout that the client adds."""
-    rights = await service.get_rights(ctx)
+    rights = await own_schedule.get_rights(ctx)
     return {"may_add": rights["clientsMayAdd"], "day": query["date"] or str(ctx.caller.today())}
 
 
@@ -79,7 +78,7 @@ async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
     """Add a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"])
     workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
-    block = await service.create(ctx, workout)
+    block = await own_schedule.create(ctx, workout)
     target = workout_path(block["_id"]) if items else change_path(block["_id"])
     return Redirect(target, f"{block['name']} added.{remarks}")
 
@@ -87,7 +86,7 @@ async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
 @pages.get(_OWN, access=customer(), template="train/change_workout.html")
 async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[str, Any]:
     """A workout that the client has added: its name, day and exercises."""
-    block = await service.get_own(ctx, own_workout_id)
+    block = await own_schedule.get_own(ctx, own_workout_id)
     return {
         "block": block,
         "version": block["version"],
@@ -105,7 +104,7 @@ async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[st
 )
 async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWorkoutChange) -> Redirect:
     """Change the name and day of a workout of the client's own."""
-    block = await service.update(ctx, own_workout_id, form)
+    block = await own_schedule.update(ctx, own_workout_id, form)
     return Redirect(workout_path(own_workout_id), f"{block['name']} saved.")
 
 
@@ -113,22 +112,22 @@ async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWo
 async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> Redirect:
     """Add exercises to a workout of the client's own."""
     items, remarks = await _read_items(ctx, form["text"])
-    await service.add_items(ctx, own_workout_id, items)
+    await own_schedule.add_items(ctx, own_workout_id, items)
     return Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
 
 
 @pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page, deletes=True)
 async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> Redirect:
     """Remove an exercise from a workout of the client's own."""
-    await service.delete_item(ctx, own_workout_id, witem_id)
+    await own_schedule.delete_item(ctx, own_workout_id, witem_id)
     return Redirect(change_path(own_workout_id), "Removed.")
 
 
 @pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page, deletes=True)
 async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> Redirect:
     """Delete a workout of the client's own."""
-    block = await service.get_own(ctx, own_workout_id)
-    await service.delete(ctx, own_workout_id)
+    block = await own_schedule.get_own(ctx, own_workout_id)
+    await own_schedule.delete(ctx, own_workout_id)
     return Redirect(calendar_path(str(block["date"])), "Workout deleted.")
 
 

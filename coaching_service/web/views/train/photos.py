@@ -10,7 +10,7 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Default
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, SearchedDate, Text
 from coaching_service.progress.metrics.models import MetricHistoryEntry

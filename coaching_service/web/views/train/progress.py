@@ -20,7 +20,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, SearchedDate
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.activity.record_types import RECORD_NAMES
-from coaching_service.progress.exercise_history import lift_progress
+from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history import service as exercise_history
 from coaching_service.progress.exercise_history.models import DoneExercise
 from coaching_service.progress.metrics import service as metrics
@@ -79,7 +79,7 @@ async def progress_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     ids = [each["exercise"]["_id"] for each in done["docs"]]
     results, usable = await gather_reads(
         ctx,
-        lift_progress.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
+        service.list_results(ctx, client_id, ids, str(today - _TREND), str(today)),
         exercises.get_usable_names(ctx, ids),
     )
     shown = show_records(ctx, records)

@@ -9,18 +9,18 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, invalid_field
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.http.downloads import Download
+from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES
 from coaching_service.core.validation import patch_of
-from coaching_service.lifecycle.export import own as own_export
-from coaching_service.people.customers.own_models import OwnDetails, OwnRecord
-from coaching_service.people.own_profile import service as own_profile
+from coaching_service.lifecycle import export as own_export
+from coaching_service.people import own_profile
+from coaching_service.people.customers.models import OwnDetails, OwnRecord
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.models import PasswordChange
-from coaching_service.web.device_names import describe_device
+from coaching_service.web.formatting import describe_device
 from coaching_service.web.pages import Pages, Redirect
 
 pages = Pages("/train/settings")

@@ -11,11 +11,10 @@ from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.own_today import service as own_today
-from coaching_service.progress.own_today.models import Today
-from coaching_service.training.own_schedule import service as own_schedule
-from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.session_fields import SESSION_FIELDS
+from coaching_service.progress import own_today
+from coaching_service.progress.own_today import Today
+from coaching_service.training import own_schedule
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.web.formatting import quantity
 from coaching_service.web.pages import Pages

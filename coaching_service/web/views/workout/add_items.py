@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypedDict, TypeVar
 from urllib.parse import urlencode
 
-from coaching_service.core.auth.permissions import EXERCISES, FORMS, METRICS
+from coaching_service.core.auth.access import EXERCISES, FORMS, METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.ids import ObjectId
@@ -25,7 +25,7 @@ from coaching_service.web.page_queries import KeywordQuery, Search
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout import item_changes
-from coaching_service.web.views.workout.item_texts import MAX_TEXT_LENGTH, add_text
+from coaching_service.web.views.workout.cards import MAX_TEXT_LENGTH, add_text
 from coaching_service.web.views.workout.owner_pages import BLOCK, OpenedWorkout, WorkoutPages
 from coaching_service.web.views.workout.planned_set_rows import (
     PROPOSED_SETS,

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import Annotated, Any, TypedDict, cast
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypedDict, cast
 
-from marshmallow import fields
+from marshmallow import ValidationError, fields, validates_schema
 
+from coaching_service.core.auth.access import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import Input, Integer, ListOf
+from coaching_service.core.validation import Input, Integer, ListOf, Number, Text
+from coaching_service.training.schedule.program_tools import read_program_text
+from coaching_service.training.templates import service as templates
+from coaching_service.training.workout_text.finding import read_texts
+from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.models import CircuitExercise, ExerciseItem, WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
-from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
-from coaching_service.web.pages import Redirect
-from coaching_service.web.views.workout.card_rows import (
-    CARD_ROW,
-    COLUMNS,
-    card_rows,
-    planned_sets_of,
-    resulting_load,
-    with_last_repeated,
+from coaching_service.training.workouts.items.models import ITEM_CHANGE, CircuitExercise, ExerciseItem, WorkItem
+from coaching_service.training.workouts.sets import (
+    MAX_METERS,
+    MAX_REPS,
+    MAX_SECONDS,
+    MAX_SETS,
+    PlannedLoad,
+    PlannedSet,
+    SetOptions,
+    SetType,
 )
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout.item_changes import (
     CircuitForm,
     ExerciseForm,
@@ -41,8 +50,151 @@ from coaching_service.web.views.workout.item_changes import (
     with_replaced,
 )
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
+from coaching_service.web.views.workout.planned_set_rows import with_indexes
+
+Bounds = tuple[float | None, float | None]
+
+_NUMBER = r"\d{1,15}(?:[.,]\d{1,15})?"
+
+_RANGE = re.compile(rf"({_NUMBER})?(?:\s*([-–])\s*({_NUMBER})?)?", re.ASCII)
+
+_MEASURES = ("reps", "time", "distance")
+
+_MARKS: tuple[Literal["isWarmup", "isAmrap", "perSide", "setKind"], ...] = (
+    "isWarmup",
+    "isAmrap",
+    "perSide",
+    "setKind",
+)
+
+_EFFORTS: tuple[Literal["rest", "rpe", "rir"], ...] = ("rest", "rpe", "rir")
+
+# The columns of a card in their order: the name of the field, its label, and the keys that a phone shows.
+COLUMNS = (
+    ("reps", "Reps", "text"),
+    ("time", "Time, s", "text"),
+    ("distance", "Distance, m", "decimal"),
+    ("load", "Load", "decimal"),
+    ("loadPercent", "% of max", "decimal"),
+    ("rest", "Rest, s", "decimal"),
+    ("rpe", "RPE", "decimal"),
+    ("rir", "RIR", "decimal"),
+    ("tempo", "Tempo", "text"),
+)
+
+_FIRST_COLUMNS = ("reps", "load", "rest")
+
+
+class Range(fields.Field[Bounds]):
+    """A number or a range: `8`, `8-10`, `-10` for at most ten. `is_integer`: without decimals."""
+
+    def __init__(self, maximum: float, *, is_integer: bool = False) -> None:
+        self.maximum, self.is_integer = maximum, is_integer
+        super().__init__(allow_none=True, load_default=None)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> Bounds:
+        match = _RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
+        if match is None or (match[1] is None and match[3] is None):
+            raise ValidationError("must be a number such as 8, or a range such as 8-10")
+        low, high = (None if text is None else float(text.replace(",", ".")) for text in (match[1], match[3]))
+        for bound in (low, high):
+            if bound is not None and bound > self.maximum:
+                raise ValidationError(f"must not be greater than {self.maximum}")
+            if self.is_integer and bound is not None and bound % 1:
+                raise ValidationError("must be whole numbers")
+        if low is not None and high is not None and high < low:
+            raise ValidationError("must end with the greater number")
+        return low, high
+
+
+class _Row(PlannedLoad, SetOptions):
+    """A planned set on a card; an existing one has its `index` and its stored `type`, `out` removes it."""
+
+    index: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
+    type: Annotated[SetType, Default("reps_load")]
+    reps: Annotated[Bounds | None, Range(MAX_REPS, is_integer=True)]
+    time: Annotated[Bounds | None, Range(MAX_SECONDS)]
+    distance: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    out: Annotated[bool, Default(False)]
+
+
+class _OneQuantity(Input):
+    @validates_schema
+    def measures_one_quantity(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a set with two of reps, time and distance, or two loads."""
+        measures = [name for name in _MEASURES if data[name] is not None]
+        if len(measures) > 1:
+            raise ValidationError(f"must be empty for a set with {measures[0]}", measures[1])
+        if data["load"] is not None and data["loadPercent"] is not None:
+            raise ValidationError("must be empty if there is a load", "loadPercent")
+
+
+CARD_ROW = input_of(_Row, _OneQuantity)
+
+
+def card_rows(sets: Sequence[PlannedSet]) -> list[Document]:
+    """Return the rows of planned sets, each value as the text in its field."""
+    return [_row(planned) for planned in sets]
+
+
+def used_columns(rows: Sequence[Mapping[str, Any]], wrong: Collection[str] = ()) -> set[str]:
+    """Return the columns with a value in one of the `rows`, or an error: `wrong` has the names of invalid fields."""
+    names = {name for name, _, _ in COLUMNS}
+    used = {name for name in names if any(row.get(name) for row in rows)}
+    used |= names & {field.rpartition(".")[2] for field in wrong}
+    return used if used & {*_MEASURES} else {*used, "reps"} if used else {*_FIRST_COLUMNS}
+
+
+def _row(planned: PlannedSet) -> Document:
+    percent = planned.get("loadPercent")
+    row: Document = {"index": planned["index"], "type": planned["type"], "loadPercent": number_text(percent)}
+    row["resultingLoad"] = resulting_load(planned)
+    row["load"] = number_text(planned.get("load") if percent is None else None)  # else it is computed, not entered
+    row["reps"] = _range_text(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
+    row["time"] = _range_text(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"))
+    row["distance"] = number_text(planned.get("plannedMeters"))
+    row |= {name: number_text(planned.get(name)) for name in _EFFORTS}
+    return row | {"tempo": planned.get("tempo") or ""} | {name: planned.get(name) for name in _MARKS}
+
+
+def resulting_load(planned: PlannedSet) -> str:
+    """Return the load that the percentage of a set means for its client; empty without a percentage or a maximum."""
+    return "" if planned.get("loadPercent") is None else number_text(planned.get("load"))
+
+
+def number_text(value: float | None) -> str:
+    """Return a number as a person types it, without thousands separators; empty for None."""
+    if value is None:
+        return ""
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def _range_text(low: float | None, high: float | None) -> str:
+    return number_text(low) + (f"-{number_text(high)}" if high is not None else "")
+
+
+def planned_sets_of(rows: Sequence[Document]) -> list[Document]:
+    """Return the planned sets of submitted rows, without removed ones; new sets follow the last index."""
+    return with_indexes([_with_range(row) for row in rows])
+
+
+def with_last_repeated(sets: Sequence[Document]) -> list[Document]:
+    """Planned sets followed by a copy of the last one."""
+    if not sets:
+        return []
+    return [*sets, sets[-1] | {"index": max(planned["index"] for planned in sets) + 1}]
+
+
+def _with_range(row: Document) -> Document:
+    """Return a row as the form of the page has it: with `low` and `high` of what its type counts."""
+    stored_measure = row["type"].partition("_")[0]
+    measure = next((name for name in _MEASURES if row[name] is not None), stored_measure)
+    low, high = (row["distance"], None) if measure == "distance" else row[measure] or (None, None)
+    return {**row, "type": row["type"] if measure == stored_measure else measure, "low": low, "high": high}
+
 
 pages = WorkoutPages()
+
 # More sets are edited on the page of the item: each set has fourteen fields.
 _MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
 
@@ -197,3 +349,92 @@ async def place_circuit_exercise(
     others, at = with_replaced(circuit, exercise_id, []), form["place"] - 1
     await replace_exercises(ctx, workout, circuit, [*others[:at], moved, *others[at:]], block["version"])
     return Redirect(f"{workout.path}#item-{witem_id}", "Moved.")
+
+
+_FIELD = "text"
+
+MAX_TEXT_LENGTH = 20_000
+
+_SUGGESTED_TEMPLATES = 200
+
+
+class ItemsText(Confirmation):
+    """Items as text, and whether the user has confirmed loads in it that are unusual."""
+
+    text: Annotated[str, Text(max_length=MAX_TEXT_LENGTH, allow_blank=True), Default("")]
+
+
+class NewWorkoutText(ItemsText):
+    """The items of a new workout, and the name of a template that it is made from; a rest day has neither."""
+
+    template: Annotated[str, Text(allow_blank=True), Default("")]
+
+
+class NewWorkout(PlannedBlock, NewWorkoutText):
+    """A new workout of a client or program."""
+
+
+class NewWorkoutForm(Input):
+    """The name of a new workout, which may be empty, and the checks of its form."""
+
+    name = Text(allow_blank=True, load_default="")
+
+    @validates_schema
+    def require_name(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a workout without a name that is not a rest day and not from a template."""
+        if not data["name"] and not data["isRest"] and not data["template"]:
+            raise ValidationError("should not be empty", "name")
+
+    @validates_schema
+    def rests_without_items(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a rest day with items."""
+        for name in (_FIELD, "template"):
+            if data["isRest"] and data[name].strip():
+                raise ValidationError("must be empty for a rest day", name)
+
+
+async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout) -> tuple[Block, str]:
+    """Create a block with the items of the template of that name, if any, and of a text.
+
+    Returns it, and remarks on how the text was read. Raises InvalidFields for `text`, with the line, and for
+    `template`; NotFound and Forbidden for the owner.
+    """
+    text = form["text"]
+    new_block: BlockInput = {**take(BlockInput, form), "name": form["name"] or ("Rest" if form["isRest"] else "")}
+    if template := form["template"]:
+        day = new_block["date"] if owner.day_field == "date" else new_block["day"]
+        applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
+        _, remarks = await add_text(ctx, owner, applied["_id"], text)
+        return applied, remarks
+    read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
+    block: NewBlock = {**new_block, "items": read.items[0]}
+    return await block_batches.create_block(ctx, owner, block), read.remarks
+
+
+async def add_text(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text: str) -> tuple[int, str]:
+    """Add the items of a text at the end of a block; returns how many, and remarks on how the text was read.
+
+    Raises as create_with_text, and NotFound for the block.
+    """
+    read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
+    for item in read.items[0]:
+        await item_service.create_item(ctx, owner, block_id, item)
+    return len(read.items[0]), read.remarks
+
+
+async def create_from_program_text(ctx: Context, owner: ScheduleOwner, text: str) -> tuple[int, str]:
+    """Create the workouts of a program that a text describes; returns how many, and remarks on how it was read.
+
+    Raises as create_with_text.
+    """
+    blocks, remarks = await read_program_text(ctx, text, _FIELD)
+    if blocks:
+        await block_batches.create_blocks(ctx, owner, blocks)
+    return len(blocks), remarks
+
+
+async def list_template_names(ctx: Context) -> list[str]:
+    """Return the names of templates to suggest: the first by name, none without permission to view programs."""
+    if PROGRAMS.VIEW not in ctx.caller.permissions:
+        return []
+    return [template["name"] for template in await templates.list_names(ctx, _SUGGESTED_TEMPLATES)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from coaching_service.core.auth.permissions import PROGRAMS
+from coaching_service.core.auth.access import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.validation import patch_of

@@ -13,8 +13,7 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
-from coaching_service.training.workouts.items.input_models import ItemMoveSource, ItemMoveTarget
-from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.models import ItemMoveSource, ItemMoveTarget, WorkItem
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.workout.item_changes import add_item, exercises_of

@@ -13,9 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Integer, Text, Version
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.input_models import ItemInput
-from coaching_service.training.workouts.items.models import CircuitItem, WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE, NEW_ITEM
+from coaching_service.training.workouts.items.models import ITEM_CHANGE, NEW_ITEM, CircuitItem, ItemInput, WorkItem
 from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout.owner_pages import OpenedWorkout
 

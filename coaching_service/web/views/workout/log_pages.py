@@ -22,13 +22,13 @@ from coaching_service.progress.logs.schemas import (
     TaskItemLog,
     WorkoutBlockLog,
 )
-from coaching_service.training.workouts.blocks.log_models import BlockLog
+from coaching_service.training.workouts.blocks.models import BlockLog
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_set
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, LoggedSets, WorkItem
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.form_answers import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
+from coaching_service.web.views.customer_check_ins import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
 from coaching_service.web.views.item_results import pair_sets
 from coaching_service.web.views.train.workout.session_words import FEELINGS
 from coaching_service.web.views.unusual_values import (

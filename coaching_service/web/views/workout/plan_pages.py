@@ -19,9 +19,8 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
-from coaching_service.training.workouts.items.models import PlannedReminder, TaskFields, WorkItem
-from coaching_service.training.workouts.items.schemas import ITEM_CHANGE
-from coaching_service.training.workouts.sets.models import MAX_SETS, PlannedSet
+from coaching_service.training.workouts.items.models import ITEM_CHANGE, PlannedReminder, TaskFields, WorkItem
+from coaching_service.training.workouts.sets import MAX_SETS, PlannedSet
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.unusual_values import Confirmation
 from coaching_service.web.views.workout.item_changes import (

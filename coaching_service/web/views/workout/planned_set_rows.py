@@ -13,7 +13,7 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, names_of, take
 from coaching_service.core.validation import Input, Integer, Number
 from coaching_service.library.exercises.models import Exercise
-from coaching_service.training.workouts.sets.models import (
+from coaching_service.training.workouts.sets import (
     MAX_LOAD,
     MAX_METERS,
     MAX_REPS,

@@ -20,14 +20,13 @@ from coaching_service.training.workouts.items.content import exercise_ids
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import LastTime
 from coaching_service.training.workouts.reports.exercises import add_last_times
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.formatting import format_number
 from coaching_service.web.page_queries import Search
 from coaching_service.web.views.item_results import describe_results
 from coaching_service.web.views.train.lift_words import describe_set
 from coaching_service.web.views.workout.add_items import load_choices, search_path
-from coaching_service.web.views.workout.card_rows import used_columns
-from coaching_service.web.views.workout.cards import card_variables, superset_labels
+from coaching_service.web.views.workout.cards import card_variables, superset_labels, used_columns
 from coaching_service.web.views.workout.item_changes import circuits_of
 from coaching_service.web.views.workout.owner_pages import BLOCK, OpenedWorkout, WorkoutPages
 

@@ -9,7 +9,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import TEXT_LENGTH, Text
-from coaching_service.library.exercises import alternatives, listing
+from coaching_service.library.exercises import listing
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.own_changes import LogFields
 from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap
@@ -89,7 +89,7 @@ async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query
         results = await listing.list_exercises(ctx, page=1, size=_RESULTS, keywords=query["keywords"])
         offered = [{"_id": each["_id"], "name": each["name"]} for each in results["docs"] if each["_id"] not in taken]
     else:
-        similar = await alternatives.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS)
+        similar = await listing.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS)
         offered = [{"_id": each["_id"], "name": each["name"]} for each in similar if each["_id"] not in taken]
     return {
         "block": block,

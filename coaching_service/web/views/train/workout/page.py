@@ -16,19 +16,18 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import Input
-from coaching_service.people.account.load_units import convert_entered_load, convert_stored_load
+from coaching_service.people.account.service import convert_entered_load, convert_stored_load
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
-from coaching_service.progress.logs import own_workouts
+from coaching_service.progress.logs import service
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import WorkoutBlockLog
-from coaching_service.training.own_schedule import service as own_schedule
+from coaching_service.training import own_schedule
 from coaching_service.training.workouts import usual_loads
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
-from coaching_service.training.workouts.blocks.log_models import BlockLog
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.presentation import presented_volume
-from coaching_service.training.workouts.sets.models import CustomerSet
+from coaching_service.training.workouts.sets import CustomerSet
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.train.layout import is_session, label_day, workout_path
 from coaching_service.web.views.train.lift_words import show_records
@@ -62,7 +61,7 @@ _SET_FORM = input_of(_SetForm, _Time)(exclude=("isWarmup", "setKind"))
 async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) -> dict[str, Any]:
     """A workout: its sets and other items, and what was done of them."""
     unit = ctx.caller.load_unit
-    block = show_loads(await own_workouts.read_own_workout(ctx, wblock_id), ctx, unit)
+    block = show_loads(await service.read_own_workout(ctx, wblock_id), ctx, unit)
     days_to_move = await own_schedule.list_days_to_move(ctx, [block])
     groups = group_items(block, unit)
     heaviest = await usual_loads.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
@@ -99,7 +98,7 @@ async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _
             await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
     if done["load"] is not None:
         done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
-    block, records = await own_workouts.log_set(ctx, wblock_id, witem_id, done)
+    block, records = await service.log_set(ctx, wblock_id, witem_id, done)
     stored = show_loads(_find_set(block, witem_id, done), ctx, unit)
     texts = describe_records(show_records(ctx, records))
     notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
@@ -118,7 +117,7 @@ async def _require_confirmed_load(
     """Raise InvalidFields if the load of a set is unusual and not confirmed."""
     if form["load"] is None or form["confirmed"]:
         return
-    block = await own_workouts.read_own_workout(ctx, wblock_id)
+    block = await service.read_own_workout(ctx, wblock_id)
     item = next((each for each in block["items"] if each["_id"] == witem_id), None)
     swap = item.get("swappedFor") if item is not None else None
     planned = item.get("exerciseId") if item is not None else None
@@ -183,14 +182,14 @@ async def finish_workout(ctx: Context, wblock_id: ObjectId, form: BlockLog) -> R
 async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
     """What was done in a workout, and the records set in it."""
     unit = ctx.caller.load_unit
-    stored = await own_workouts.read_own_workout(ctx, wblock_id)
+    stored = await service.read_own_workout(ctx, wblock_id)
     block = show_loads(stored, ctx, unit)
     groups = group_items(block, unit)
     done, planned = count_sets(rows_of(groups))
     return {
         "block": block,
         "unit": unit,
-        "records": describe_records(show_records(ctx, await own_workouts.list_records_of(ctx, ctx.caller.id, stored))),
+        "records": describe_records(show_records(ctx, await service.list_records_of(ctx, ctx.caller.id, stored))),
         "done_sets": done,
         "planned_sets": planned,
         "volume": presented_volume(block["items"]),

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.items.descriptions import describe_amounts, describe_details, format_number
 from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem
-from coaching_service.training.workouts.sets.models import CustomerSet, PlannedSet, SetType
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, SetType
 
 AmountName = Literal["load", "reps", "seconds", "meters", "rpe", "rir"]
 AMOUNTS: tuple[AmountName, ...] = ("load", "reps", "seconds", "meters", "rpe", "rir")

@@ -1,1 +1,0 @@
-"""Converting all loads of a company to another unit."""

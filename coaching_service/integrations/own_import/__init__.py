@@ -1,1 +1,0 @@
-"""A client imports the own training history."""

@@ -1,1 +1,0 @@
-"""A company for tests, with sample data."""

@@ -1,1 +1,0 @@
-"""Erasure of clients and companies in the background."""

@@ -1,1 +1,0 @@
-"""Export of a client's data as a ZIP file."""

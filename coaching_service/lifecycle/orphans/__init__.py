@@ -1,1 +1,0 @@
-"""Cleanup of files that no document refers to."""

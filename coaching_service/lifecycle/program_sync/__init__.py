@@ -1,1 +1,0 @@
-"""Bringing the calendars of all clients who are on a program up to date with it."""

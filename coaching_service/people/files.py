@@ -1,0 +1,100 @@
+"""Downloads of files through signed links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Annotated, TypedDict
+
+from coaching_service.core import file_links
+from coaching_service.core.auth.access import public
+from coaching_service.core.database import files
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import Forbidden, NotFound
+from coaching_service.core.fields import Default
+from coaching_service.core.http.responses import Download
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import MEDIA_TYPES, PDF
+from coaching_service.people.account import service
+from coaching_service.people.customers import service as customers
+
+
+async def get(ctx: Context, file_id: ObjectId, expires: str, signature: str) -> Download:
+    """Return the file of a signed link; `expires` is its query parameter, in seconds since 1970.
+
+    Raises Forbidden if the link is not valid or has expired, NotFound if the file or its client is deleted,
+    CompanySuspended.
+    """
+    expires_at = int(expires) if re.fullmatch("[1-9][0-9]{0,14}", expires) else 0
+    if not file_links.is_valid_link(ctx.services, file_id, expires_at, signature):
+        raise Forbidden(
+            "The link is not valid or has expired; read the record again for a new one", code="LINK_INVALID"
+        )
+    file = await files.find(ctx.services, file_id)
+    if file is None:
+        raise NotFound("file")
+    company_id, customer_id = file["companyId"], file["customerId"]
+    active = service.require_active(ctx.services, company_id)
+    if customer_id is None:
+        await active
+    else:
+        exists, _ = await gather_reads(ctx, customers.exists(ctx.services, company_id, customer_id), active)
+        if not exists:
+            raise NotFound("file")
+    return replace(_to_download(ctx, file), etag=f'"{file["sha256"]}"')
+
+
+async def open_file(ctx: Context, file_id: ObjectId) -> Download:
+    """Return a file of a record that the caller may read, which was checked; it must not be cached. Raises NotFound."""
+    file = await files.find(ctx.services, file_id)
+    if file is None or file["companyId"] != ctx.company_id:
+        raise NotFound("file")
+    return _to_download(ctx, file)
+
+
+def _to_download(ctx: Context, file: Document) -> Download:
+    def read_range(start: int, end: int) -> AsyncGenerator[bytes, None]:
+        return files.read(ctx.services, file, start, end)
+
+    return Download(
+        content_type=file["contentType"],
+        name=file["filename"] or "file",
+        read=read_range,
+        size=file["length"],
+        inline=file["contentType"] in MEDIA_TYPES,
+    )
+
+
+routes = Routes("/files", tag="Files", path_descriptions={"fileId": "The identifier of the file."})
+
+
+class LinkQuery(TypedDict):
+    """The query of a signed link."""
+
+    expires: Annotated[str, Default("")]
+    signature: Annotated[str, Default("")]
+
+
+@routes.get(
+    "/{fileId}",
+    access=public(),
+    returns=bytes,
+    media_types=(PDF, *MEDIA_TYPES),
+    errors=(Forbidden,),
+    other_responses={
+        206: "The requested range.",
+        304: "The file has not changed: its `ETag` is in `If-None-Match`.",
+        416: "The requested range does not exist.",
+    },
+)
+async def download_file(ctx: Context, file_id: ObjectId, query: LinkQuery) -> Download:
+    """Read a file by a signed link.
+
+    The links are the `...Url` fields of records; they need no credential and expire after two hours. `Range` and
+    `If-None-Match` are supported.
+    """
+    return await get(ctx, file_id, query["expires"], query["signature"])

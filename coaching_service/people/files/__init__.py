@@ -1,1 +1,0 @@
-"""Downloads of files through signed links."""

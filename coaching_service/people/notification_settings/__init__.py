@@ -1,1 +1,0 @@
-"""Which notifications a user gets, how and when."""

@@ -1,0 +1,203 @@
+"""What clients read and change of their own record."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, TypedDict
+
+from marshmallow import fields
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Forbidden, NotFound, TooManyRequests
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Description, names_of, take
+from coaching_service.core.http.responses import Download
+from coaching_service.core.http.routes import MultipartBody, Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.media import IMAGE_TYPES
+from coaching_service.core.validation import patch_of
+from coaching_service.people import files as stored_files
+from coaching_service.people.customers import activity_dates, service
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import (
+    ContactDetails,
+    Customer,
+    OwnDetails,
+    OwnRecord,
+    OwnSettings,
+    ProfilePhotoFields,
+)
+from coaching_service.people.sessions import passwords
+from coaching_service.people.sessions.models import NewPassword, PasswordChange, PasswordSet
+
+
+class OwnProfile(ContactDetails, OwnSettings):
+    """A client's own record."""
+
+    _id: ObjectId
+    profilePhotoUrl: Annotated[str | None, fields.Url()]
+    createdAt: datetime
+    updatedAt: datetime
+    version: int
+
+
+class ErasureRequest(TypedDict):
+    """A client's request for the erasure of their data."""
+
+    erasureRequestedAt: Annotated[datetime, Description("When the client asked for it first.")]
+
+
+_FIELDS = (*names_of(ContactDetails, OwnSettings), "profilePhoto", "createdAt", "updatedAt", "version")
+
+
+async def get(ctx: Context) -> OwnProfile:
+    """Return the profile of the caller, a client. Raises NotFound if the client has been deleted."""
+    return _to_profile(ctx, await customers.get_visible(ctx, ctx.caller.id, _FIELDS))
+
+
+@transactional
+async def update(ctx: Context, change: OwnDetails) -> OwnProfile:
+    """Change the profile of the caller, a client, and return it.
+
+    Raises Conflict if it has changed since `change["version"]`, NotFound if the client has been deleted.
+    """
+    await customers.update_own(ctx, change)
+    await activity_dates.record_activity(ctx, ctx.caller.id)
+    return await get(ctx)
+
+
+@transactional
+async def set_profile_photo(ctx: Context, file: StoredFile | None, version: int | None = None) -> OwnProfile:
+    """Replace the profile photo of the caller, a client, and return the profile; without a file nothing changes.
+
+    Raises Conflict if the profile has changed since `version`, NotFound if the client has been deleted.
+    """
+    await service.set_profile_photo(ctx, ctx.caller.id, file, version)
+    if file is not None:
+        await activity_dates.record_activity(ctx, ctx.caller.id)
+    return await get(ctx)
+
+
+async def get_profile_photo(ctx: Context) -> Download:
+    """Return the profile photo of the caller, a client, in its small version. It must not be cached.
+
+    Raises NotFound without a photo.
+    """
+    photo = (await customers.get_visible(ctx, ctx.caller.id, ("profilePhoto",))).get("profilePhoto")
+    if photo is None:
+        raise NotFound("profile photo")
+    return await stored_files.open_file(ctx, photo["thumbnailId"] or photo["fileId"])
+
+
+async def change_password(ctx: Context, current: str, new: str) -> NewPassword:
+    """Change the password of the caller, a client; every other session of the client ends.
+
+    Raises Forbidden for a coach who impersonates the client, and if `current` is wrong, which counts as a failed
+    sign-in; TooManyRequests.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot change the password", code="IMPERSONATED")
+    return await passwords.change_password(ctx, current, new)
+
+
+@transactional
+async def request_erasure(ctx: Context) -> ErasureRequest:
+    """Ask for the erasure of the data of the caller, a client: the coaches see it among the reasons for attention.
+
+    Raises Forbidden for a coach who impersonates the client, NotFound if the client has been deleted.
+    """
+    if ctx.caller.impersonated_by is not None:
+        raise Forbidden("An impersonation session cannot ask for erasure", code="IMPERSONATED")
+    requested_at = await customers.request_erasure(ctx)
+    await activity_dates.record_activity(ctx, ctx.caller.id)
+    return {"erasureRequestedAt": requested_at}
+
+
+async def find_erasure_request(ctx: Context) -> datetime | None:
+    """Return when the caller, a client, asked for the erasure of their data, or None.
+
+    Raises NotFound if the client has been deleted.
+    """
+    customer = await customers.get_visible(ctx, ctx.caller.id, ("erasureRequestedAt",))
+    return customer.get("erasureRequestedAt")
+
+
+def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:
+    return {
+        "_id": customer["_id"],
+        **take(ContactDetails, customer),
+        "language": customer.get("language"),
+        "loadUnit": customer.get("loadUnit"),
+        "notifications": customers.get_notifications(customer),
+        "profilePhotoUrl": customers.profile_photo_url(ctx, customer),
+        "createdAt": customer["createdAt"],
+        "updatedAt": customer["updatedAt"],
+        "version": customer["version"],
+    }
+
+
+routes = Routes("/customer/me", tag="The client's own")
+
+
+@routes.get("", access=customer())
+async def get_own_profile(ctx: Context) -> OwnProfile:
+    """Read my profile."""
+    return await get(ctx)
+
+
+@routes.patch(
+    "",
+    access=customer(),
+    body=patch_of(input_of(OwnRecord), name="OwnProfileChange"),
+    example={"notifications": {"messages": False}, "version": 0},
+)
+async def update_own_profile(ctx: Context, body: OwnDetails) -> OwnProfile:
+    """Change my profile.
+
+    Only the fields sent are changed; null clears a field.
+    """
+    return await update(ctx, body)
+
+
+@routes.put(
+    "/profile-photo",
+    access=customer(),
+    multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, ProfilePhotoFields),
+    body_optional=True,
+    example={},
+)
+async def set_own_profile_photo(ctx: Context, body: ProfilePhotoFields, file: StoredFile | None) -> OwnProfile:
+    """Set my profile photo.
+
+    Without a file nothing changes. Metadata, such as the location, is removed from the picture.
+    """
+    return await set_profile_photo(ctx, file, body.get("version"))
+
+
+@routes.put(
+    "/password",
+    request_class="unlimited",
+    access=customer(),
+    errors=(Forbidden, TooManyRequests),
+    example={"currentPassword": "correct horse battery staple", "password": "another long password"},
+)
+async def set_own_password(ctx: Context, body: PasswordChange) -> PasswordSet:
+    """Change my password.
+
+    Every other session of mine ends; `deviceToken` replaces the one of my last sign-in. A wrong `currentPassword` is
+    403 `WRONG_PASSWORD`, and counts as a failed sign-in of this session. Not in an impersonation session.
+    """
+    new_password = await change_password(ctx, body["currentPassword"], body["password"])
+    return {"message": "The password has been changed; other sessions have ended", **new_password}
+
+
+@routes.post("/erasure-request", access=customer(), status=200)
+async def request_own_erasure(ctx: Context) -> ErasureRequest:
+    """Ask for the erasure of my data.
+
+    The coaches see the request among what needs their attention, and delete the client; asking again changes nothing.
+    """
+    return await request_erasure(ctx)

@@ -1,1 +1,0 @@
-"""The profile of a client in the client's own session."""

@@ -1,1 +1,0 @@
-"""The authenticated user: who it is, and what it chooses for itself."""

@@ -1,1 +1,0 @@
-"""What clients are reminded of: reminders in their plan, the workout of the day, and check-ins of the day."""

@@ -1,1 +1,0 @@
-"""Training volume of a client by muscle group."""

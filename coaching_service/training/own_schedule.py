@@ -1,0 +1,314 @@
+"""What clients change of their calendar: workouts that they move, and workouts of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
+from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Change, Default, Description
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import CalendarDate, ListOf, Version, patch_of
+from coaching_service.people.account import service as account
+from coaching_service.people.account.models import ClientRights
+from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import activity_dates
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block, BlockName, BlockPlan, StoredBlock
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
+from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.service import has_nothing_done
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.content import MAX_ITEMS, resolve_items
+from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, ItemInput
+from coaching_service.training.workouts.shared_routes import ITEM_EXAMPLE
+
+
+class WorkoutDate(TypedDict):
+    """The day of a workout."""
+
+    date: Annotated[str, CalendarDate()]
+
+
+class WorkoutMove(WorkoutDate):
+    """The day to move a workout to."""
+
+    version: NotRequired[Annotated[int, Version()]]
+
+
+class NewOwnWorkout(BlockName, WorkoutDate):
+    """A workout that a client adds to the own calendar."""
+
+    items: Annotated[
+        list[ItemInput],
+        ListOf(NEW_WORKOUT_ITEM, maximum=MAX_ITEMS),
+        Default(list),
+        Description("Exercises, circuits and tasks, in order. Default: none."),
+    ]
+
+
+OwnWorkoutChange: TypeAlias = Change[NewOwnWorkout]
+
+
+DAYS_TO_MOVE = 7
+
+_Right = Literal["clientsMayMove", "clientsMayAdd"]
+
+
+async def get_rights(ctx: Context) -> ClientRights:
+    """Return what the caller, a client, may do by themselves."""
+    return await account.get(ctx)
+
+
+@transactional
+async def move(ctx: Context, block_id: ObjectId, day: str, version: int | None = None) -> Block:
+    """Move a workout of the caller, a client, to another day, after the workouts of that day.
+
+    Back on the day that the coach planned, it counts as not moved.
+
+    Raises NotFound if there is no such workout or its day is hidden, InvalidFields if the day is hidden or more than
+    DAYS_TO_MOVE days from the coach's, Conflict if something of it is done, if it is of a check-in or has changed since
+    `version`, and Forbidden if clients may not move workouts.
+    """
+    calendar, block = await _begin(ctx, block_id, version)
+    is_own = block.get("createdBy") == "client"
+    await _require_right(ctx, "clientsMayAdd" if is_own else "clientsMayMove")
+    await _require_visible(ctx, day)
+    if block.get("checkInId") is not None:
+        raise Conflict("The workout block belongs to a recurring check-in and stays on its day", code="CHECK_IN_BLOCK")
+    if not has_nothing_done(block):
+        raise Conflict("Something of this workout is done: it stays on its day", code="WORKOUT_LOGGED")
+    current = str(block["date"])
+    if is_own:
+        return await _change_own(ctx, calendar, block_id, {"date": day})
+    planned = block.get("plannedDate") or current
+    if abs((date.fromisoformat(day) - date.fromisoformat(planned)).days) > DAYS_TO_MOVE:
+        raise invalid_field("date", f"must be within {DAYS_TO_MOVE} days of {planned}", code="TOO_FAR")
+    if day == current:
+        return await workouts.get(ctx, calendar, block_id)
+    if day == planned:
+        await activity.delete_events(ctx, calendar.customer_id, block_id, "workout_moved")
+        return await workouts.store_change(ctx, calendar, block_id, {"date": day}, None)
+    fields = ("date", "order") if block.get("plannedDate") else ("date", "order", "plannedDate")
+    await activity.record_update(
+        *(ctx, "workout_moved", calendar.customer_id, block_id, fields),
+        wblockId=block_id,
+        blockName=block["name"],
+        day=day,
+        plannedDate=planned,
+    )
+    return await workouts.store_change(ctx, calendar, block_id, {"date": day, "plannedDate": planned}, None)
+
+
+@transactional
+async def create(ctx: Context, workout: NewOwnWorkout) -> Block:
+    """Add a workout of the caller, a client, to their calendar.
+
+    Raises Forbidden if clients may not, InvalidFields if the day is hidden, and NotFound for an exercise, naming it.
+    """
+    calendar = ClientCalendar(ctx.caller.id)
+    await activity_dates.lock_active(ctx, calendar.customer_id)
+    await _require_right(ctx, "clientsMayAdd")
+    await _require_visible(ctx, workout["date"])
+    [items] = await resolve_items(ctx, {"items": workout["items"]})
+    plan: BlockPlan = {
+        "name": workout["name"],
+        "isRest": False,
+        "date": workout["date"],
+        "items": items,
+        "createdBy": "client",
+    }
+    days = await batches.read_days(ctx, calendar, {"$eq": workout["date"]})
+    block = (await batches.apply(ctx, calendar, batches.Batch(created=[plan]), days))["created"][0]
+    await activity.record_event(ctx, "workout_added", calendar.customer_id, block["_id"], **_feed_data(block))
+    return block
+
+
+@transactional
+async def update(ctx: Context, block_id: ObjectId, change: OwnWorkoutChange) -> Block:
+    """Change a workout that the caller, a client, has added; `items` replace its items.
+
+    Raises NotFound, Forbidden if a coach has planned it or clients may not add workouts, InvalidFields if the day is
+    hidden, and Conflict if it has changed since `version`, or its items change and something in it is done.
+    """
+    calendar, _ = await _begin_own(ctx, block_id)
+    if "date" in change:
+        await _require_visible(ctx, change["date"])
+    return await _change_own(ctx, calendar, block_id, change)
+
+
+@transactional
+async def delete(ctx: Context, block_id: ObjectId) -> None:
+    """Delete a workout that the caller, a client, has added. Raises NotFound, Forbidden as `update`."""
+    calendar, _ = await _begin_own(ctx, block_id)
+    await workouts.delete(ctx, calendar, block_id)
+    await activity.delete_events(ctx, calendar.customer_id, block_id, "workout_added")
+
+
+@transactional
+async def add_items(ctx: Context, block_id: ObjectId, items: Sequence[ItemInput]) -> None:
+    """Add items to a workout that the caller, a client, has added. Raises as `update`."""
+    calendar, _ = await _begin_own(ctx, block_id)
+    for item in items:
+        await item_service.create_item(ctx, calendar, block_id, item)
+
+
+@transactional
+async def delete_item(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> None:
+    """Remove an item from a workout that the caller, a client, has added. Raises as `update`."""
+    calendar, _ = await _begin_own(ctx, block_id)
+    await item_service.delete_item(ctx, calendar, block_id, item_id)
+
+
+async def get_own(ctx: Context, block_id: ObjectId) -> Block:
+    """Return a workout that the caller, a client, has added. Raises NotFound, Forbidden as `update`."""
+    block: Block
+    _, block = await gather_reads(
+        ctx, _require_right(ctx, "clientsMayAdd"), workouts.get(ctx, ClientCalendar(ctx.caller.id), block_id)
+    )
+    if not await _is_visible(ctx, str(block["date"])):
+        raise block_not_found()
+    _require_own(block)
+    return block
+
+
+async def list_days_to_move(ctx: Context, blocks: Sequence[Block]) -> dict[ObjectId, list[str]]:
+    """Return the other days to which the caller, a client, may move each of their blocks; none for those that stay."""
+    rights = await account.get(ctx)
+    movable = [block for block in blocks if _may_move(block, rights) and has_nothing_done(block)]
+    dates = {block["_id"]: _dates_near(str(block.get("plannedDate") or block["date"])) for block in movable}
+    if not dates:
+        return {}
+    known = [day for days in dates.values() for day in days]
+    visible = await visibility.get_visibility(ctx, ctx.caller.id, min(known), max(known))
+    return {
+        block["_id"]: [day for day in dates[block["_id"]] if day != block["date"] and visible.allows(day=day)]
+        for block in movable
+    }
+
+
+def _may_move(block: Block, rights: ClientRights) -> bool:
+    is_own = block.get("createdBy") == "client"
+    return block.get("checkInId") is None and rights["clientsMayAdd" if is_own else "clientsMayMove"]
+
+
+def _dates_near(day: str) -> list[str]:
+    middle = date.fromisoformat(day).toordinal()
+    numbers = range(max(1, middle - DAYS_TO_MOVE), min(date.max.toordinal(), middle + DAYS_TO_MOVE) + 1)
+    return [str(date.fromordinal(number)) for number in numbers]
+
+
+async def _begin(ctx: Context, block_id: ObjectId, version: int | None = None) -> tuple[ClientCalendar, StoredBlock]:
+    """Lock the caller, a client, and return their calendar with a block of it. Raises NotFound for a hidden day."""
+    calendar = ClientCalendar(ctx.caller.id)
+    await activity_dates.lock_active(ctx, calendar.customer_id)
+    block = await calendar.find_block(ctx, block_id)
+    if block is None or not await _is_visible(ctx, str(block["date"])):
+        raise block_not_found()
+    if version not in (None, block["version"]):
+        raise version_conflict()
+    return calendar, block
+
+
+async def _begin_own(ctx: Context, block_id: ObjectId) -> tuple[ClientCalendar, StoredBlock]:
+    """Do what `_begin` does for a block that the client has added. Raises Forbidden for another one."""
+    calendar, block = await _begin(ctx, block_id)
+    _require_own(block)
+    await _require_right(ctx, "clientsMayAdd")
+    return calendar, block
+
+
+async def _change_own(ctx: Context, calendar: ClientCalendar, block_id: ObjectId, change: OwnWorkoutChange) -> Block:
+    """Change a workout that its client has added, and the entry in the feed about it."""
+    block = await batches.change_block(ctx, calendar, block_id, change)
+    await activity.correct_event(ctx, "workout_added", calendar.customer_id, block_id, **_feed_data(block))
+    return block
+
+
+def _require_own(block: Mapping[str, Any]) -> None:
+    if block.get("createdBy") != "client":
+        raise Forbidden("Your coach has planned this workout: it is theirs to change", code="PLANNED_BY_COACH")
+
+
+async def _require_right(ctx: Context, right: _Right) -> None:
+    if (await account.get(ctx))[right]:
+        return
+    if right == "clientsMayMove":
+        raise Forbidden("Your coach has turned off moving workouts", code="CLIENT_MOVES_OFF")
+    raise Forbidden("Your coach has turned off adding workouts", code="CLIENT_WORKOUTS_OFF")
+
+
+async def _require_visible(ctx: Context, day: str) -> None:
+    if not await _is_visible(ctx, day):
+        raise invalid_field("date", "is not a day of your calendar", code="HIDDEN_DAY")
+
+
+async def _is_visible(ctx: Context, day: str) -> bool:
+    return (await visibility.get_visibility(ctx, ctx.caller.id, day, day)).allows(day=day)
+
+
+def _feed_data(block: Block) -> dict[str, object]:
+    return {"wblockId": block["_id"], "blockName": block["name"], "day": block["date"]}
+
+
+own_routes = Routes("/customer/wblocks", tag="The client's own")
+
+
+@own_routes.put(
+    "/{wblockId}/date", access=customer(), returns=WorkoutBlock, errors=(Conflict,), example={"date": "2026-03-02"}
+)
+async def move_own_workout_block(ctx: Context, wblock_id: ObjectId, body: WorkoutMove) -> Block:
+    """Move a workout of mine to another day.
+
+    To a visible day at most 7 days from the coach's, which `plannedDate` states afterwards; it goes after the workouts
+    of that day. Something done in it is 409 `WORKOUT_LOGGED`; 403 `CLIENT_MOVES_OFF` if the account has no
+    `clientsMayMove`.
+    """
+    return await move(ctx, wblock_id, body["date"], body.get("version"))
+
+
+@own_routes.post(
+    "",
+    access=customer(),
+    returns=WorkoutBlock,
+    errors=(NotFound,),
+    example={"name": "Run with friends", "date": "2026-03-07", "items": [ITEM_EXAMPLE]},
+)
+async def create_own_workout_block(ctx: Context, body: NewOwnWorkout) -> Block:
+    """Add a workout of my own.
+
+    `createdBy` is `client`; compliance counts its day only when it is completed. 403 `CLIENT_WORKOUTS_OFF` if the
+    account has no `clientsMayAdd`.
+    """
+    return await create(ctx, body)
+
+
+@own_routes.patch(
+    "/{wblockId}",
+    access=customer(),
+    body=patch_of(input_of(NewOwnWorkout), name="OwnWorkoutChange"),
+    returns=WorkoutBlock,
+    errors=(Conflict,),
+    example={"name": "Run in the park", "version": 0},
+)
+async def update_own_workout_block(ctx: Context, wblock_id: ObjectId, body: OwnWorkoutChange) -> Block:
+    """Change a workout that I added.
+
+    `items` replace its items: 409 `WORKOUT_LOGGED` if something in it is done. A workout of a coach is 403
+    `PLANNED_BY_COACH`.
+    """
+    return await update(ctx, wblock_id, body)
+
+
+@own_routes.delete("/{wblockId}", access=customer())
+async def delete_own_workout_block(ctx: Context, wblock_id: ObjectId) -> None:
+    """Delete a workout that I added, with what was logged in it."""
+    await delete(ctx, wblock_id)

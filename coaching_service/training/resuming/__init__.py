@@ -1,1 +1,0 @@
-"""What becomes of a client's calendar when the client returns from an absence."""

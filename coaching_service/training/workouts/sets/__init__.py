@@ -1,1 +1,0 @@
-"""Planned and logged sets of exercises."""

@@ -1,0 +1,472 @@
+"""The review of a logged session: what was planned and done, records, comments, and what to review next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from typing import Any, Literal, TypedDict
+
+from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises.models import ASSISTANCE
+from coaching_service.people.availability import service as availability
+from coaching_service.people.customers import derived_figures
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.models import ReasonType
+from coaching_service.progress.attention import service as attention
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.conversation.models import MessageSubjectInput
+from coaching_service.progress.logs import service
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.presentation import presented_volume
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import (
+    EFFORT_FIELDS,
+    describe_item,
+    describe_set,
+    format_number,
+)
+from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
+from coaching_service.training.workouts.reports.blocks import Status
+from coaching_service.training.workouts.reports.exercises import add_last_times
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
+from coaching_service.web.formatting import format_date, quantity
+from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.views.customer_calendar import days_of_week
+from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
+from coaching_service.web.views.customer_messages import is_unread
+from coaching_service.web.views.item_results import (
+    ItemResults,
+    describe_effort,
+    describe_logged_set,
+    describe_results,
+    pair_sets,
+)
+from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records
+from coaching_service.web.views.workout.log_pages import CommentForm
+
+DeviationKind = Literal["less", "more", "missed", "extra", "swapped"]
+
+_Bounds = tuple[float | None, float | None]
+
+_UNLIMITED = float("inf")
+
+
+class Deviation(TypedDict):
+    """A difference in words; `less` and `more` than planned, `missed` for a set that was not completed.
+
+    Less assistance than planned is `more`. `swapped` is a set of another exercise.
+    """
+
+    kind: DeviationKind
+    text: str
+
+
+def _find_deviations(
+    planned: PlannedSet | None,
+    logged: CustomerSet | None,
+    unit: str,
+    *,
+    same_exercise: bool = True,
+    is_assisted: bool = False,
+) -> list[Deviation]:
+    """Return how a set differs from its plan; loads are in `unit`, and help if the exercise `is_assisted`.
+
+    Amounts that were not logged are taken as planned; amounts of another exercise are not compared.
+    """
+    if logged is None:
+        return [{"kind": "missed", "text": "Not done"}]
+    if planned is None:
+        return [{"kind": "extra", "text": "Extra set"}]
+    differing: list[Deviation] = (
+        [*_amounts(planned, logged, unit, is_assisted=is_assisted)]
+        if same_exercise
+        else [{"kind": "swapped", "text": "Another exercise"}]
+    )
+    if not logged["isCompleted"]:
+        return [{"kind": "missed", "text": "Not completed" if _has_amounts(logged) else "Not done"}, *differing]
+    return [*differing, *_efforts(planned, logged)] if same_exercise else differing
+
+
+def _has_amounts(logged: CustomerSet) -> bool:
+    return any((logged["reps"], logged["seconds"], logged["meters"], logged["load"]))
+
+
+def _amounts(planned: PlannedSet, logged: CustomerSet, unit: str, *, is_assisted: bool) -> Iterator[Deviation]:
+    if (reps := _outside(logged["reps"], _reps_of(planned))) is not None:
+        yield {"kind": "less" if reps < 0 else "more", "text": f"{quantity(int(abs(reps)), 'rep')} {_word(reps)}"}
+    meters, load = planned.get("plannedMeters"), planned.get("load")
+    amounts = (
+        (logged["seconds"], _bounds(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds")), "s"),
+        (logged["meters"], (meters, meters), "m"),
+    )
+    for value, bounds, of_value in amounts:
+        if (by := _outside(value, bounds)) is not None:
+            yield {"kind": "less" if by < 0 else "more", "text": f"{format_number(abs(by), of_value)} {_word(by)}"}
+    if (by := _outside(logged["load"], (load, load))) is not None:
+        text = f"{format_number(abs(by), unit)} {_word(by)}{' assistance' if is_assisted else ''}"
+        yield {"kind": "less" if (by < 0) != is_assisted else "more", "text": text}
+
+
+def _efforts(planned: PlannedSet, logged: CustomerSet) -> Iterator[Deviation]:
+    """RPE and RIR that differ: a higher RPE or a lower RIR is more effort than planned."""
+    for name, key in EFFORT_FIELDS:
+        value, target = logged[key], planned[key]
+        if value is not None and target is not None and value != target:
+            is_harder = (value > target) == (key == "rpe")
+            text = f"{name} {format_number(value)} instead of {format_number(target)}"
+            yield {"kind": "more" if is_harder else "less", "text": text}
+
+
+def _reps_of(planned: PlannedSet) -> _Bounds:
+    low, high = _bounds(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
+    return (low, _UNLIMITED) if planned.get("isAmrap") else (low, high)
+
+
+def _bounds(low: float | None, high: float | None) -> _Bounds:
+    """Return the lowest and the highest value as planned; one alone is both."""
+    return (high if low is None else low), (low if high is None else high)
+
+
+def _outside(value: float | None, bounds: _Bounds) -> float | None:
+    """Return by how much a value is below (negative) or above its bounds; None if it is not, or either is missing."""
+    low, high = bounds
+    if value is None:
+        return None
+    if low is not None and value < low:
+        return value - low
+    return value - high if high is not None and value > high else None
+
+
+def _word(by: float) -> str:
+    return "less" if by < 0 else "more"
+
+
+ItemState = Literal["done", "part", "skipped", "open"]
+
+
+class ReviewRow(TypedDict):
+    """One set: `label` is its number, with its round in a circuit; `effort` its RPE and RIR."""
+
+    label: str
+    planned: str
+    done: str
+    effort: str
+    isPlanned: bool
+    isDone: bool
+    deviations: list[Deviation]
+
+
+class ReviewTable(TypedDict):
+    """The sets of an exercise; `lastTime` is what the client did the time before, with its date.
+
+    It is empty for an exercise that was swapped for another.
+    """
+
+    exerciseId: ObjectId | None
+    name: str
+    rows: list[ReviewRow]
+    lastTime: str
+
+
+class ReviewedItem(TypedDict):
+    """An item with what became of it; `lines` are its plan or details, `hasSets`: a set of it was logged."""
+
+    _id: ObjectId
+    title: str
+    state: ItemState
+    lines: list[str]
+    hasSets: bool
+    tables: list[ReviewTable]
+    results: ItemResults | None
+
+
+def review_items(block: Block, unit: str) -> list[ReviewedItem]:
+    """Return the items of a client's workout; loads are in `unit`. `lastTime` is shown where the items have it."""
+    return [_review(item, unit) for item in block["items"]]
+
+
+def _review(item: WorkItem, unit: str) -> ReviewedItem:
+    described = describe_item(item, unit)
+    tables: list[ReviewTable] = []
+    if item["type"] == "EXERCISE":
+        tables = [_exercise_table(item, unit)]
+    elif item["type"] == "CIRCUIT":
+        tables = _circuit_tables(item, unit)
+    return {
+        "_id": item["_id"],
+        "title": described["title"],
+        "state": _state_of(item),
+        "lines": [line for line in described["lines"] if line],
+        "hasSets": any(row["done"] for table in tables for row in table["rows"]),
+        "tables": tables,
+        "results": describe_results(item, unit),
+    }
+
+
+def _state_of(item: WorkItem) -> ItemState:
+    if item["isCompleted"]:
+        return "done"
+    if item.get("skipped"):
+        return "skipped"
+    return "part" if items.is_recorded(item) else "open"
+
+
+def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
+    last = item.get("lastTime") if item.get("swappedFor") is None else None
+    return {
+        "exerciseId": item["exerciseId"],
+        "name": item["exercise"]["name"],
+        "rows": [_row(str(index), planned, logged, unit, item) for index, _, planned, logged in pair_sets(item)],
+        "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
+    }
+
+
+def _describe_sets(sets: Sequence[CustomerSet], unit: str) -> str:
+    return "; ".join(describe_logged_set(each, unit) for each in sets)
+
+
+def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
+    """Return a table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
+    planned_ids = {entry["exerciseId"] for entry in circuit["circuitExercises"]}
+    tables = [_circuit_table(circuit, entry, unit) for entry in circuit["circuitExercises"]]
+    removed = [each for each in circuit["customerSets"] if each["exerciseId"] not in planned_ids]
+    if removed:
+        rows = [_row(_round_label(each["round"] or 1, each["index"], 0), None, each, unit) for each in removed]
+        tables.append({"exerciseId": None, "name": "Removed exercise", "rows": rows, "lastTime": ""})
+    return tables
+
+
+def _circuit_table(circuit: CircuitItem, entry: CircuitExercise, unit: str) -> ReviewTable:
+    planned = {each["index"]: each for each in entry["sets"]}
+    logged = {
+        (each["round"] or 1, each["index"]): each
+        for each in circuit["customerSets"]
+        if each["exerciseId"] == entry["exerciseId"]
+    }
+    keys = {(number, index) for number in range(1, circuit["rounds"] + 1) for index in planned} | logged.keys()
+    rows = [
+        _row(
+            _round_label(number, index, len(planned)),
+            planned.get(index) if number <= circuit["rounds"] else None,
+            logged.get((number, index)),
+            unit,
+            entry,
+        )
+        for number, index in sorted(keys)
+    ]
+    return {"exerciseId": entry["exerciseId"], "name": entry["exercise"]["name"], "rows": rows, "lastTime": ""}
+
+
+def _round_label(number: int, index: int, sets: int) -> str:
+    return f"Round {number}" if sets == 1 else f"Round {number}, set {index}"
+
+
+def _row(
+    label: str,
+    planned: PlannedSet | None,
+    logged: CustomerSet | None,
+    unit: str,
+    plan: ExerciseItem | CircuitExercise | None = None,
+) -> ReviewRow:
+    """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared.
+
+    Nor are those of an exercise that was imported without a plan.
+    """
+    was_planned = plan is None or plan.get("exerciseSets") != []
+    is_same = logged is None or logged["exerciseId"] in (None, plan and plan["exerciseId"])
+    is_assisted = plan is not None and plan["exercise"].get("loadType") == ASSISTANCE
+    return {
+        "label": label,
+        "planned": describe_set(planned, unit) if planned else "",
+        "done": describe_logged_set(logged, unit) if logged else "",
+        "effort": describe_effort(logged) if logged else "",
+        "isPlanned": planned is not None,
+        "isDone": bool(logged and logged["isCompleted"]),
+        "deviations": _find_deviations(planned, logged, unit, same_exercise=is_same, is_assisted=is_assisted)
+        if was_planned
+        else [],
+    }
+
+
+pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review")
+
+_MAX_COMMENTS = 50
+
+
+class Completion(TypedDict):
+    """How much of a session was done, of what was planned; `differing` counts the sets that differ from the plan."""
+
+    doneItems: int
+    items: int
+    doneSets: int
+    sets: int
+    extraSets: int
+    differing: int
+    volume: float
+
+
+@pages.get("", access=coach(CUSTOMERS.VIEW), template="workout/review.html")
+async def session_review_page(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> dict[str, Any]:
+    """A session as it was planned and done, with its comments."""
+    customer, stored, comments = await gather_reads(
+        ctx,
+        load_header(ctx, customer_id),
+        workouts.get(ctx, ClientCalendar(customer_id), block_id),
+        conversation.list_messages(ctx, customer_id, limit=_MAX_COMMENTS, block_id=block_id),
+    )
+    [block] = await add_last_times(ctx, customer_id, [stored])
+    day = str(block["date"])
+    records, following, absences = await gather_reads(
+        ctx,
+        service.list_records_of(ctx, customer_id, block),
+        _find_next(ctx, customer_id, block_id),
+        availability.get_absences(ctx, [customer_id], day, day),
+    )
+    unit = ctx.caller.company.load_unit
+    reviewed = review_items(block, unit)
+    status = _status_of(block, ctx.caller.today(customer["timezone"]), is_away=day in absences[customer_id])
+    return {
+        "customer": customer,
+        "block": block,
+        "block_path": customer_path(customer_id, f"/blocks/{block_id}"),
+        "review_path": review_path(customer_id, block_id),
+        "week_path": week_path(customer_id, str(block["date"])),
+        "monday": days_of_week(date.fromisoformat(str(block["date"])))[0],
+        "is_check_in": _is_check_in(block),
+        "status": status,
+        "is_logged": status in ("done", "part"),
+        "items": reviewed,
+        "item_options": [(str(item["_id"]), item["title"]) for item in reviewed],
+        "completion": _measure(block, reviewed),
+        "unit": unit,
+        "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "times": _times_of(block),
+        "records": describe_records(records),
+        "comments": comments["docs"][::-1],
+        "has_earlier_comments": comments["hasMore"],
+        "has_unread": any(map(is_unread, comments["docs"])),
+        "next": following,
+    }
+
+
+def _is_check_in(block: Block) -> bool:
+    """Return whether a block is of a recurring check-in, or has nothing but forms."""
+    has_forms_only = bool(block["items"]) and all(item["type"] == "FORM" for item in block["items"])
+    return block.get("checkInId") is not None or has_forms_only
+
+
+def _status_of(block: Block, today: date, *, is_away: bool) -> Status:
+    """Return what became of a session, in the words of the calendar."""
+    if block["isRest"]:
+        return "rest"
+    if block["isCompleted"]:
+        return "done"
+    if any(map(items.is_recorded, block["items"])):
+        return "part"
+    if is_away:
+        return "away"
+    return "missed" if block["items"] and str(block["date"]) < str(today) else "planned"
+
+
+def _measure(block: Block, reviewed: Sequence[ReviewedItem]) -> Completion:
+    rows: list[ReviewRow] = [row for item in reviewed for table in item["tables"] for row in table["rows"]]
+    planned = [row for row in rows if row["isPlanned"]]
+    return {
+        "doneItems": sum(item["isCompleted"] for item in block["items"]),
+        "items": len(block["items"]),
+        "doneSets": sum(row["isDone"] for row in planned),
+        "sets": len(planned),
+        "extraSets": len(rows) - len(planned),
+        "differing": sum(bool(row["deviations"]) for row in rows),
+        "volume": presented_volume(block["items"]),
+    }
+
+
+def _times_of(block: Block) -> list[datetime]:
+    """Return when the first and the last set were done (UTC), or else when the last item was completed, if known."""
+    logged = [
+        each["loggedAt"]
+        for item in block["items"]
+        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
+        for each in item["customerSets"]
+        if "loggedAt" in each
+    ]
+    if logged:
+        return [min(logged), max(logged)]
+    completed = [item["completedAt"] for item in block["items"] if item["completedAt"] is not None]
+    return [max(completed)] if completed else []
+
+
+@pages.post("/comments", access=coach(CUSTOMERS.EDIT), on=session_review_page)
+async def answer_session(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: CommentForm) -> Redirect:
+    """Send a comment on the session to the client, whose comments on it count as read."""
+    about: MessageSubjectInput = {"wblockId": block_id, "witemId": form["item"]}
+    await conversation.mark_read(ctx, customer_id, block_id=block_id)
+    await conversation.create(ctx, customer_id, {"text": form["text"], "about": about})
+    await attention.renew(ctx, customer_id)
+    return Redirect(f"{review_path(customer_id, block_id)}#comments", "Comment sent.")
+
+
+@pages.post("/read", access=coach(CUSTOMERS.EDIT), on=session_review_page, idempotent=True)
+async def mark_session_comments_read(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> Redirect:
+    """Mark the client's comments on the session as read, for the whole company."""
+    await conversation.mark_read(ctx, customer_id, block_id=block_id)
+    await attention.renew(ctx, customer_id)
+    return Redirect(f"{review_path(customer_id, block_id)}#comments", "Marked as read.")
+
+
+_MESSAGES = 20
+
+# The reasons with something that a coach reads, so that these clients come next.
+_REASONS: tuple[ReasonType, ...] = (
+    "health_note",
+    "unread_message",
+    "check_in_to_review",
+    "missed_workout",
+    "personal_record",
+)
+
+
+class _NextReview(TypedDict):
+    """What comes next, in words, with its page."""
+
+    text: str
+    url: str
+
+
+async def _find_next(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> _NextReview | None:
+    """Return what a coach reviews after a workout of a client, or None.
+
+    Another unread comment of the client on a workout, else the most urgent other client: an unread comment on a workout
+    if there is one, or the client's entry of the list of today.
+    """
+    own, part = await gather_reads(
+        ctx,
+        _find_commented_block(ctx, customer_id, without=block_id),
+        derived_figures.list_attention(ctx, reasons=_REASONS, limit=2),
+    )
+    if own is not None:
+        return {"text": "another comment", "url": review_path(customer_id, own)}
+    client = next((each for each in part["docs"] if each["_id"] != customer_id), None)
+    if client is None:
+        return None
+    commented = await _find_commented_block(ctx, client["_id"])
+    url = review_path(client["_id"], commented) if commented else f"/app/attention/{client['_id']}"
+    return {"text": customers.full_name(client), "url": url}
+
+
+async def _find_commented_block(
+    ctx: Context, customer_id: ObjectId, without: ObjectId | None = None
+) -> ObjectId | None:
+    """Return the workout of the newest unread comment of a client; `without` one of them."""
+    page = await conversation.list_messages(ctx, customer_id, limit=_MESSAGES)
+    for message in page["docs"]:
+        about = message["about"]
+        if is_unread(message) and about is not None and about["wblockId"] != without:
+            return about["wblockId"]
+    return None
