@@ -35,6 +35,8 @@ from coaching_service.core.validation import (
     field_errors,
 )
 
+# --- Objects whose `type` determines their schema: workout items and their sets ---------------------------------------
+
 
 class DeferredChange:
     """A change that is validated once the type of the stored object is known.

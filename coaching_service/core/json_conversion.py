@@ -12,9 +12,10 @@ from functools import cache
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
+from coaching_service.core.dates import YEARS
 from coaching_service.core.errors import InvalidFields, invalid_field
 from coaching_service.core.fields import declarations_of, plain_type
-from coaching_service.core.ids import YEARS, NameOrId, ObjectId, parse_id
+from coaching_service.core.ids import NameOrId, ObjectId, parse_id
 
 MAX_TEXT = 50_000
 MAX_ENTRIES = 1_000

@@ -140,6 +140,12 @@ def as_of() -> datetime:
     return now() - AS_OF_MARGIN
 
 
+# --- Parts of a list: a page by its number, or what follows a cursor, so that changes hide and repeat no entry --------
+# A cursor holds the sort values of the last entry. It is signed and bound to the company, the list and its filters, so
+# it
+# cannot be made up, nor be used with other filters. An entry is returned exactly once if its sort values do not change.
+
+
 RANKED = ("rank",)
 
 _IDENTIFIER, _TIME = "id", "at"

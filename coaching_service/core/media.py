@@ -29,6 +29,16 @@ from coaching_service.core.errors import Unavailable
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import no_space, open_temporary
 
+# --- video ------------------------------------------------------------------------------------------------------------
+# Validation of MP4, QuickTime and WebM files by their structure, and removal of all that is neither picture nor sound.
+#
+# A video is not decoded: only its boxes (MP4, ISO/IEC 14496-12, and QuickTime) or elements (WebM, RFC 8794 and 9559)
+# are walked. What a video needs to be played stays; metadata, such as the location, is overwritten in place with empty
+# padding of the same size, so that no offset changes. So is a track of another kind (cameras write GPS positions as
+# such)
+# with its samples, if its tables say where they are; otherwise the file is rejected.
+
+
 MP4, QUICKTIME, WEBM = "video/mp4", "video/quicktime", "video/webm"
 
 VIDEO_TYPES = (MP4, QUICKTIME, WEBM)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypedDict
 import orjson
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.ids import FIRST_DATE, LAST_DATE
+from coaching_service.core.dates import FIRST_DATE, LAST_DATE
 from coaching_service.core.validation import (
     DEFAULT_CODE,
     CalendarDate,

@@ -118,6 +118,10 @@ def _key(services: Services, kind: str, name: str) -> str:
     return f"{kind}:{services.vault.keyed_hash(name)}"
 
 
+# --- Token buckets in MongoDB: how many requests a credential may send, over all processes of the service -------------
+# A process takes tokens for one second at a time and uses them without the database; see docs/decisions/fairness.md.
+
+
 _MAX_SHARES = 10_000
 
 _SHARE_SECONDS = 1.0

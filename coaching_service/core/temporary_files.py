@@ -43,6 +43,9 @@ def no_space() -> Unavailable:
     return Unavailable("There is no space for files at the moment; try again later")
 
 
+# --- The space that is left on the disk of the embedded database ------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class DiskSpace:
     """The disk of `folder`, on which `minimum` bytes are left free; 0: no limit, such as for a database elsewhere."""

@@ -146,6 +146,9 @@ def snake_case(camel: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", camel).lower()
 
 
+# --- Rows of CSV files that spreadsheets open: text never becomes a formula -------------------------------------------
+
+
 # Where a formula may begin: in a cell, and behind what separates cells or lines for a spreadsheet that expects other
 # separators than commas.
 _START = r"(^|;|\t|\r\n?|\n)"

@@ -13,17 +13,13 @@ from unicodedata import category
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, missing
 from marshmallow import validate as validators
 
+from coaching_service.core.dates import FIRST_DATE, LAST_DATE, TIMEZONES, add_years
 from coaching_service.core.errors import FieldError, InvalidFields
-from coaching_service.core.ids import (
-    FIRST_DATE,
-    IDENTIFIER_PATTERN,
-    LAST_DATE,
-    TIMEZONES,
-    ObjectId,
-    add_years,
-    parse_id,
-)
+from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId, parse_id
 from coaching_service.core.text import DIRECTION_CONTROLS, without_separators
+
+# --- Messages of validation errors, each with a stable code -----------------------------------------------------------
+
 
 DEFAULT_CODE = "INVALID"
 

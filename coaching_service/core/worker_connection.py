@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from coaching_service.core.background import running_in_background
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.events import running_in_background
 
 MAX_MESSAGE_BYTES = 1 << 25  # metrics of a worker are less than 1 MB
 _RETIRE_SECONDS = 30.0

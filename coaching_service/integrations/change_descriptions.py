@@ -12,8 +12,9 @@ from typing import Any, TypedDict
 from markupsafe import Markup
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import format_day
 from coaching_service.core.fields import labels_of
-from coaching_service.core.ids import ObjectId, format_day
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.activity.record_types import RECORD_NAMES

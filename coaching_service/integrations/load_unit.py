@@ -42,6 +42,8 @@ from coaching_service.training.templates import service as templates
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.workouts.blocks import load_conversion as workouts
 
+# --- The conversion of a company's loads as it is sent ----------------------------------------------------------------
+
 
 class LoadUnitConversion(TypedDict):
     """The unit that all loads are converted to."""
@@ -233,6 +235,9 @@ async def require_no_loads(ctx: Context, _: LoadUnitChanged) -> None:
             if customer_id is None or customer_id in await customers.find_references(ctx, [customer_id]):
                 raise account.load_unit_locked()
             deleted.append(customer_id)
+
+
+# --- The conversion of a company's loads over REST --------------------------------------------------------------------
 
 
 routes = Routes("/coach/account/load-unit", tag="Account")

@@ -65,6 +65,9 @@ async def _require_allowed(ctx: Context) -> None:
         raise Forbidden("Your coach has turned off imports by clients", code="CLIENT_IMPORTS_OFF")
 
 
+# --- Imports of the own history over REST -----------------------------------------------------------------------------
+
+
 routes = Routes(
     "/customer",
     tag="The client's own",

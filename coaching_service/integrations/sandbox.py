@@ -21,6 +21,8 @@ from coaching_service.people.account import service as account
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 
+# --- Sandboxes as they are returned -----------------------------------------------------------------------------------
+
 
 class Sandbox(TypedDict):
     """A company for tests."""
@@ -65,6 +67,9 @@ async def list_mail(ctx: Context, *, limit: int, after: str | None) -> CursorPag
     list_part = ListPart(ctx, "sandbox-mail", {}, SANDBOX_ORDER, size=limit, after=after)
     mails = await sandbox_mails.find(ctx, list_part.condition(), sort=SANDBOX_ORDER, limit=limit + 1)
     return list_part.by_cursor(mails, lambda entry: entry)
+
+
+# --- Sandboxes over REST ----------------------------------------------------------------------------------------------
 
 
 routes = Routes("/coach/sandbox", tag="Sandbox")

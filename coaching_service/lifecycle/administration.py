@@ -44,6 +44,9 @@ from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from coaching_service.people.team.models import Coach
 
+# --- What the operator reads: the shape of `coaching-service admin ... --json` ----------------------------------------
+
+
 CompanyState = Literal["active", "suspended"]
 
 
@@ -278,6 +281,9 @@ def _company_summary(coach: Coach) -> CoachSummary:
     return {"id": coach["_id"], "name": coach["name"], "email": coach["email"], "role": coach["role"]}
 
 
+# --- The queue of jobs, and mail that was not sent, of all companies --------------------------------------------------
+
+
 # --- jobs ------------------------------------------------------------------------------------------------------------
 
 
@@ -397,6 +403,9 @@ def _mail_summary(
     }
 
 
+# --- The record of each successful backup and verification, and the age of the last one for the metrics ---------------
+
+
 CREATED, VERIFIED = "backup.created", "backup.verified"
 
 log = structlog.get_logger("coaching_service.backup")
@@ -437,6 +446,9 @@ async def read_metrics(services: Services) -> None:
     """Read the ages of the last backup and verification; not a number while the database does not respond."""
     for action, gauge in ((CREATED, services.metrics.backup_age), (VERIFIED, services.metrics.verify_age)):
         gauge.set(await reading_in_time(read_age(services, action), nan, action))
+
+
+# --- Coaches and clients of all companies, by the e-mail address with which they sign in ------------------------------
 
 
 async def find(operator: Operator, email: str) -> Person:

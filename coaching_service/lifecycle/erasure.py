@@ -87,6 +87,12 @@ def _finish(job: Job) -> RunAgain | None:
     return None if job.arguments.get("isSecondPass") else RunAgain(_SECOND_PASS, {"isSecondPass": True})
 
 
+# --- Tombstones: which clients and companies were erased, in the database and in the store of backups -----------------
+# A backup still has clients who were erased after it was made. The list outside of the database says whom to erase
+# again
+# when it is restored.
+
+
 STORE = "store_erasures"
 
 _FOLDER = "erasures"
@@ -247,6 +253,9 @@ def _parse(data: bytes, origin: str) -> Tombstone:
         }
     except (ValueError, TypeError, KeyError):  # InvalidId is a ValueError
         raise BackupError(f"{origin} is damaged: it is no record of an erasure") from None
+
+
+# --- Erasing clients and companies again whom a restored database has, although they were erased since the backup -----
 
 
 _STEPS: Steps = {ERASE_CUSTOMER: erase_customer, account.ERASE: erase_company}

@@ -26,6 +26,9 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.own_profile import OwnProfile
 from coaching_service.training.visibility import service as visibility
 
+# --- A ZIP archive that is written while it is sent: JSON lines, files, and a manifest with checksums -----------------
+
+
 _CHUNK_SIZE, _BYTES_AT_ONCE = 64 * 1024, 16 * 1024
 
 _MAX_RATIO = 50
@@ -205,6 +208,9 @@ async def _add_file(ctx: Context, archive: Archive, file: Document) -> AsyncGene
         yield output
 
 
+# --- A client's own export: what the client may read, as a ZIP archive ------------------------------------------------
+
+
 # The collections whose records a client may read. Notes, the history of changes, reasons for attention, check-ins and
 # programs planned ahead, and what the service needs for itself are for coaches only.
 COLLECTIONS = (
@@ -267,6 +273,9 @@ def _without_private(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _without_private(inner) for name, inner in value.items() if name not in _PRIVATE}
     return [_without_private(inner) for inner in value] if isinstance(value, list) else value
+
+
+# --- A client's export over REST --------------------------------------------------------------------------------------
 
 
 routes = Routes("/coach/customers/{customerId}/export", tag="Export")

@@ -20,6 +20,8 @@ from coaching_service.lifecycle.customer_bulk.service import Operation, Run
 from coaching_service.training.assignments import sync
 from coaching_service.training.assignments.sync import AssignmentSync, ProgramSyncRequest, SyncChoice, SyncResult
 
+# --- The result of bringing clients up to date with a program ---------------------------------------------------------
+
 
 class ProgramSyncResult(SyncResult):
     """How many workouts were brought up to date, or with `dryRun` would be."""
@@ -75,6 +77,9 @@ def _present(
         "dryRun": dry_run,
         "changeId": change_id,
     }
+
+
+# --- Comparing the calendars of clients with their program, and bringing them up to date, over REST -------------------
 
 
 routes = Routes("/coach/programs/{programId}/sync", tag="Programs")

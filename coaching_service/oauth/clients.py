@@ -19,6 +19,9 @@ from coaching_service.core.database.portable import NotExported
 from coaching_service.oauth.errors import OAuthError, invalid_client
 from coaching_service.people.assistants.models import SCOPES, Scope
 
+# --- Redirect URIs: which may be registered, and which match a registered one -----------------------------------------
+
+
 MAX_LENGTH = 2_000
 
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
@@ -84,6 +87,9 @@ def with_query(uri: str, values: dict[str, str | None]) -> str:
     """Return `uri` with `values` added to its query, which otherwise stays unchanged."""
     query = urlencode({name: value for name, value in values.items() if value is not None})
     return f"{uri}{'&' if '?' in uri else '?'}{query}"
+
+
+# --- The scopes of OAuth: `mcp` is whatever the coach allows; the others are its parts --------------------------------
 
 
 SCOPE = "mcp"

@@ -40,6 +40,8 @@ from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Scope
 from coaching_service.people.assistants.service import GrantRequest
 
+# --- The discovery documents: protected resource (RFC 9728) and authorization server (RFC 8414) metadata --------------
+
 
 def resource_of(base_url: str) -> str:
     """Return the resource identifier (audience) of access tokens."""
@@ -93,6 +95,9 @@ def authorization_server(base_url: str, *, documents: bool) -> dict[str, Any]:
         "authorization_response_iss_parameter_supported": True,
         "client_id_metadata_document_supported": documents,
     }
+
+
+# --- The token endpoint (RFC 6749, 3.2) and the revocation endpoint (RFC 7009), without HTTP --------------------------
 
 
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
@@ -326,6 +331,10 @@ def _with_cors(method: Callable[..., web.RouteDef], path: str, handler: Handler)
 def _json(body: Mapping[str, object], status: int = 200) -> web.Response:
     headers = {hdrs.CONTENT_TYPE: _JSON, hdrs.CACHE_CONTROL: "no-store", "Pragma": "no-cache"}
     return web.Response(body=to_json(body), status=status, headers=headers)
+
+
+# --- Authorization requests (RFC 6749, 4.1): validated before the consent page is shown, answered by a redirect -------
+# The consent page is in web/, which calls `approve` or `deny`.
 
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)

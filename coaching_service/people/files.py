@@ -69,6 +69,9 @@ def _to_download(ctx: Context, file: Document) -> Download:
     )
 
 
+# --- Files over REST --------------------------------------------------------------------------------------------------
+
+
 routes = Routes("/files", tag="Files", path_descriptions={"fileId": "The identifier of the file."})
 
 

@@ -23,6 +23,8 @@ from coaching_service.core.errors import Conflict, TooManyRequests
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.people.identities import addresses
 
+# --- Recipients of invitations as they are stored ---------------------------------------------------------------------
+
 
 class Recipient(Stored):
     """A person whom the company has invited, by the keyed hash of the e-mail address.
@@ -35,6 +37,9 @@ class Recipient(Stored):
     sentAt: list[datetime]
     expiresAt: datetime | None
     declinedAt: NotRequired[datetime]
+
+
+# --- Recipients of invitations in the database ------------------------------------------------------------------------
 
 
 recipients = Documents[Recipient](

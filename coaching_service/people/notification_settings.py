@@ -11,6 +11,9 @@ from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Description, Partial
 from coaching_service.core.validation import Integer, Switches, TimeOfDay
 
+# --- The settings of a user's notifications, as they are sent, stored and returned ------------------------------------
+
+
 Kind = Literal["messages", "reminders", "workouts", "checkIns", "digest", "proposals"]
 
 Channel = Literal["mail", "push"]

@@ -33,6 +33,8 @@ from coaching_service.people.customers.models import (
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions.models import NewPassword, PasswordChange, PasswordSet
 
+# --- A client's own profile as it is sent and returned; `profilePhotoUrl` is a signed link ----------------------------
+
 
 class OwnProfile(ContactDetails, OwnSettings):
     """A client's own record."""
@@ -137,6 +139,9 @@ def _to_profile(ctx: Context, customer: Customer) -> OwnProfile:
         "updatedAt": customer["updatedAt"],
         "version": customer["version"],
     }
+
+
+# --- A client's own profile over REST ---------------------------------------------------------------------------------
 
 
 routes = Routes("/customer/me", tag="The client's own")

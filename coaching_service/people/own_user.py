@@ -20,6 +20,8 @@ from coaching_service.people.identities import service as identities
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings
 from coaching_service.people.team import service as team
 
+# --- The authenticated user as it is sent and returned ----------------------------------------------------------------
+
 
 class UserSettings(TypedDict):
     """What a coach or client chooses for themselves."""
@@ -79,6 +81,9 @@ async def update(ctx: Context, change: CurrentUserChange) -> CurrentUser:
         else:
             await own_profile.update(ctx, {"notifications": settings})
     return await get(ctx)
+
+
+# --- The authenticated user over REST ---------------------------------------------------------------------------------
 
 
 routes = Routes("/me", tag="Account")

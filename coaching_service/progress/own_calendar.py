@@ -15,6 +15,8 @@ from coaching_service.training.workouts.reports import blocks as client_queries
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.models import DoneWorkout
 
+# --- The workouts that a client has done ------------------------------------------------------------------------------
+
 
 class DoneMonth(TypedDict):
     """The workouts that a client has done in a month (`YYYY-MM`), newest first.

@@ -31,6 +31,8 @@ from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.reports.models import OwnPendingItem
 
+# --- A client's day as it is returned ---------------------------------------------------------------------------------
+
 
 class NextWorkout(TypedDict):
     """The first workout after today."""
@@ -224,6 +226,9 @@ def _weeks_between(first: date, last: date) -> Iterator[date]:
 
 def _monday_of(day: date) -> date:
     return day - timedelta(days=day.weekday())
+
+
+# --- A client's day over REST -----------------------------------------------------------------------------------------
 
 
 own_routes = Routes("/customer/today", tag="The client's own")

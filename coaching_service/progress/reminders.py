@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
+from coaching_service.core.dates import at_local_time, next_midnight
 from coaching_service.core.events import EventValue
-from coaching_service.core.ids import ObjectId, at_local_time, next_midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import subject_with
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import bulk
@@ -107,6 +108,10 @@ def _notification(
         subject=subject,
         valid_until=next_midnight(day, timezone),
     )
+
+
+# --- What is sent to clients as reminders, if it is still to be done when it is due -----------------------------------
+# No text that a coach has written is part of it, and names of workouts only on devices where the client wants them.
 
 
 async def write_reminder(ctx: Context, notification: Notification) -> Message | None:

@@ -17,6 +17,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.items import totals as training_load
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 
+# --- Muscle-group volume as it is returned ----------------------------------------------------------------------------
+
 
 class MuscleVolume(TypedDict):
     """The completed sets of a muscle without warm-up sets; as a secondary muscle they count half."""
@@ -67,6 +69,9 @@ async def get_volume(ctx: Context, customer_id: ObjectId, start_date: str, end_d
         "loadUnit": ctx.caller.company.load_unit,
         "muscleGroups": sorted(volumes.values(), key=lambda volume: (-volume["sets"], volume["name"])),
     }
+
+
+# --- Muscle-group volume over REST ------------------------------------------------------------------------------------
 
 
 routes = Routes("/coach/customers/{customerId}/musclegroups/volume", tag="Volume")

@@ -28,6 +28,8 @@ from coaching_service.core.worker_connection import (
     retire_seconds,
 )
 
+# --- What the supervisor is started with, and starting it -------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -68,6 +70,9 @@ def read_plan(text: str) -> Plan:
         if number is not None:
             os.set_inheritable(number, False)  # noqa: FBT003 - it takes no keyword
     return plan
+
+
+# --- One worker process, as the supervisor sees it --------------------------------------------------------------------
 
 
 _REPORT_SECONDS = 1.0

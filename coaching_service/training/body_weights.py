@@ -17,6 +17,8 @@ from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.service import convert_stored_load
 
+# --- Body weights as they are stored ----------------------------------------------------------------------------------
+
 
 class BodyWeight(TypedDict):
     """What a client weighed on a date by the values of a metric, in its unit."""
@@ -33,12 +35,18 @@ class StoredBodyWeight(BodyWeight, Stored):
     customerId: ObjectId
 
 
+# --- Body weights in the database -------------------------------------------------------------------------------------
+
+
 body_weights = Documents[StoredBodyWeight](
     "bodyWeights",
     (Index(("customerId", "date", "metricId"), unique=True),),
     client_field="customerId",
     transfer=NotExported("a copy of values of metrics, made again after an import"),
 )
+
+
+# --- Domain events about body weights ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,8 @@ from coaching_service.training.workouts.items.content import MAX_ITEMS, resolve_
 from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, ItemInput
 from coaching_service.training.workouts.shared_routes import ITEM_EXAMPLE
 
+# --- Changes of clients to their calendar as they are sent ------------------------------------------------------------
+
 
 class WorkoutDate(TypedDict):
     """The day of a workout."""
@@ -257,6 +259,9 @@ async def _is_visible(ctx: Context, day: str) -> bool:
 
 def _feed_data(block: Block) -> dict[str, object]:
     return {"wblockId": block["_id"], "blockName": block["name"], "day": block["date"]}
+
+
+# --- Changes of clients to their calendar, over REST ------------------------------------------------------------------
 
 
 own_routes = Routes("/customer/wblocks", tag="The client's own")

@@ -12,11 +12,12 @@ from marshmallow import ValidationError, validates_schema
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import Conflict, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional
 from coaching_service.core.mcp.results import MAX_DAYS, Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
@@ -32,6 +33,9 @@ from coaching_service.training.schedule.service import MAX_BLOCKS, add_days, day
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks
+
+# --- Returns from absences as they are sent, and their results --------------------------------------------------------
+
 
 # What becomes of what was planned in an absence: it is moved, with everything later, or removed.
 ResumeMode = Literal["shift", "drop"]
@@ -112,6 +116,9 @@ async def resume(
     }
 
 
+# --- Returns from absences over REST ----------------------------------------------------------------------------------
+
+
 routes = Routes("/coach/customers/{customerId}/schedule/resume", tag="Schedule")
 
 
@@ -131,6 +138,9 @@ async def resume_schedule(ctx: Context, customer_id: ObjectId, body: ScheduleRes
     it ended more than 14 days before, and if this was done before.
     """
     return await resume(ctx, customer_id, body["from"], body["mode"], dry_run=body["dryRun"])
+
+
+# --- The availability of clients for assistants: absences, and the return from one ------------------------------------
 
 
 tools = Tools()

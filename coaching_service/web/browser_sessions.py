@@ -306,6 +306,13 @@ def see_other(location: str) -> web.Response:
     )
 
 
+# --- Signing in again when a session has ended while a form was being filled in ---------------------------------------
+# The response to such a form is a sign-in page that carries the submitted values in hidden fields. It is sent to the
+# same
+# URL and answered with the original form, filled in: nothing is changed until the form itself is submitted again. Only
+# forms from pages of this application are treated in this way.
+
+
 FORM_NAME, TEMPLATE = "reauthentication", "sign_in/session_expired.html"
 
 SIGNED_IN_AGAIN = "You are signed in again. Nothing has been changed yet: check your entries and submit the form."

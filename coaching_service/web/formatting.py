@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import jinja2
 
-from coaching_service.core.ids import format_day, zone_of
+from coaching_service.core.dates import format_day, zone_of
 from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.personal_records.models import PersonalRecord
@@ -199,6 +199,9 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "permission_area": permission_area,
     "permission_label": permission_label,
 }
+
+
+# --- Names of devices for the list of signed-in devices, from the User-Agent header -----------------------------------
 
 
 # The first one whose mark is in the header: browsers also name those they are derived from.

@@ -18,10 +18,10 @@ from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.request_parsing import read_bytes
-from coaching_service.core.ids import TIMEZONES
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Integer, Timezone, field_errors
 from coaching_service.training.workout_text.lines import Problem, TextError

@@ -14,8 +14,9 @@ from marshmallow import ValidationError
 from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.ids import ObjectId, zone_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import undo

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.http.compression import COMPRESSIBLE
-from coaching_service.core.ids import TIMEZONES
 from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
 from coaching_service.progress.conversation import attachments
 from coaching_service.web import static_files

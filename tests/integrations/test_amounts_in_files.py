@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 
-from coaching_service.core.ids import local_date
+from coaching_service.core.dates import local_date
 from coaching_service.core.validation import TEXT_LENGTH
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow

@@ -15,7 +15,8 @@ from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.auth.access import coach as coaches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.ids import ObjectId, at_local_time
+from coaching_service.core.dates import at_local_time
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import MailBody, NewMail, enqueue_mail
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.core.mcp.arguments import CustomerArgument

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Any
 
-from coaching_service.core.ids import name_period
+from coaching_service.core.dates import name_period
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
     TODAY,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.ids import name_period
+from coaching_service.core.dates import name_period
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal

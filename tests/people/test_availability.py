@@ -7,7 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from coaching_service.core.ids import ObjectId, add_years
+from coaching_service.core.dates import add_years
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service
 from tests.contract.test_queries import assert_efficient, profiling
 from tests.support.client import UNKNOWN, CoachClient

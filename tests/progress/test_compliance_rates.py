@@ -11,7 +11,8 @@ import pytest
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
-from coaching_service.core.ids import ObjectId, next_midnight
+from coaching_service.core.dates import next_midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import derived_figures
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention

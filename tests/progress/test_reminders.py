@@ -13,7 +13,8 @@ import time_machine
 from coaching_service import features
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
-from coaching_service.core.ids import ObjectId, at_local_time
+from coaching_service.core.dates import at_local_time
+from coaching_service.core.ids import ObjectId
 from coaching_service.people import notification_settings
 from coaching_service.people.notifications import sending
 from coaching_service.people.notifications.models import PushMessage

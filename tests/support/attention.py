@@ -6,7 +6,8 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from coaching_service import features
-from coaching_service.core.ids import ObjectId, midnight
+from coaching_service.core.dates import midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.progress.attention.renewal import MARK_ALL_DUE

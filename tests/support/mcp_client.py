@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.mcp_messages import MODERN, envelope
-from coaching_service.core.ids import name_days
+from coaching_service.core.dates import name_days
 from coaching_service.core.mcp.results import IMPERATIVES
 from tests.support.client import CoachClient, Reply
 from tests.support.other_process import OtherProcess

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from coaching_service.core.ids import add_years
+from coaching_service.core.dates import add_years
 from tests.support.client import MONDAY, SUNDAY, CoachClient, Reply
 from tests.support.training import Json, circuit_of, client_path, exercise_of, one_of_each, task
 

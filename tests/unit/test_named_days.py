@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.core.ids import name_days, name_period
+from coaching_service.core.dates import name_days, name_period
 
 TODAY = "2026-11-29"
 

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.ids import local_date
+from coaching_service.core.dates import local_date
 from coaching_service.people.customers.derived_figures import next_renewal
 
 COMPANIES = [ObjectId() for _ in range(1_000)]

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from coaching_service.core.ids import at_local_time
+from coaching_service.core.dates import at_local_time
 from coaching_service.people.notification_settings import Kind, NotificationSettings, complete
 from coaching_service.people.notifications.sending import find_end_of_quiet, find_time
 

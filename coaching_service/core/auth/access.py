@@ -141,6 +141,9 @@ def require_permission(principal: Principal, permission: str) -> None:
         raise PermissionMissing(permission)
 
 
+# --- The permissions of a coaching business: areas times actions, named `area.action` on the wire ---------------------
+
+
 ACTIONS = ("view", "create", "edit", "delete")
 
 
@@ -170,6 +173,10 @@ AREAS = (CUSTOMERS, EXERCISES, PROGRAMS, FORMS, METRICS, NUTRITION)
 ALL_PERMISSIONS = frozenset(f"{area.name}.{action}" for area in AREAS for action in ACTIONS)
 
 READ_PERMISSIONS = frozenset(area.VIEW for area in AREAS)
+
+
+# --- What a caller may see now: clients, areas and days ---------------------------------------------------------------
+# Lists, feeds, events, changes, workouts, tools, pages and exports ask `Visibility.allows`, and nothing else.
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Literal, NamedTuple
 
-from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.dates import local_date
+from coaching_service.core.ids import ObjectId
 
 Via = Literal["session", "apiKey", "mcp"]
 

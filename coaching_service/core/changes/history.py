@@ -250,6 +250,9 @@ def _has_element(patch: DocumentPatch, list_name: str, element_id: ObjectId) -> 
     return False
 
 
+# --- The activity feed: the entries that changes have for a client's feed, and for the feed of all clients ------------
+
+
 COMPANY_FEED_ORDER = ("-feedAt", "-_id", "-feed._id")
 
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import structlog
 
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import APP_NAME, server_state
 from coaching_service.core.database.context import Services
-from coaching_service.core.events import running_in_background
 
 IDLE_SECONDS = 8.0  # no transaction of the service pauses that long between two operations
 DISCONNECTED_SECONDS = 1.0  # for one whose connection is closed: its process has ended

@@ -18,6 +18,8 @@ from coaching_service.core.database.recording import History
 from coaching_service.core.database.worker_thread import aggregate_all, find_all
 from coaching_service.core.ids import ObjectId
 
+# --- Where the documents of a collection are on a sharded cluster, as each collection declares it ---------------------
+
 
 @dataclass(frozen=True)
 class ShardKey:

@@ -14,12 +14,13 @@ from motor.motor_asyncio import AsyncIOMotorClientSession, AsyncIOMotorCollectio
 from opentelemetry.trace import Tracer
 
 from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.background import PendingCounts
 from coaching_service.core.cached_reads import CACHE_SECONDS, CachedReads, CacheWait, RecentValues
 from coaching_service.core.database.backup.stores import Store
 from coaching_service.core.database.monitor import DatabaseMonitor
 from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.database.worker_thread import WorkerThread
-from coaching_service.core.events import DomainEvent, EventBus, PendingCounts
+from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import MediaWorker, StorageQuota, UploadLimits

@@ -18,6 +18,7 @@ from typing import IO
 
 from bson import Binary
 
+from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.collections import ShardKey
 from coaching_service.core.database.connection import Index
@@ -26,7 +27,6 @@ from coaching_service.core.database.documents import Document, Documents, Filter
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.events import retrieve_failure
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import JPEG, InvalidFile, StorageQuota, validate_file
 

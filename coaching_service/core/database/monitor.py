@@ -26,8 +26,8 @@ from pymongo.monitoring import (
 )
 from pymongo.read_concern import ReadConcern
 
+from coaching_service.core.background import retrieve_failure
 from coaching_service.core.database.connection import is_unavailable, unreachable
-from coaching_service.core.events import retrieve_failure
 from coaching_service.core.metrics import DATABASE_COMMANDS, Metrics
 from coaching_service.core.tracing import fail
 
@@ -191,6 +191,9 @@ class DatabaseMonitor:
         for interruption in self._waiting:
             interruption.interrupt()
         self._waiting.clear()
+
+
+# --- What the driver reports of its connections and commands, as metrics and as spans ---------------------------------
 
 
 class CommandObserver(CommandListener):

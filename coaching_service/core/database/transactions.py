@@ -303,6 +303,9 @@ async def reading_snapshot(services: Services) -> AsyncIterator[AsyncIOMotorClie
         await session.end_session()
 
 
+# --- Errors of writes that other documents, or other writes, prevent --------------------------------------------------
+
+
 _DUPLICATE_KEY = 11000
 
 

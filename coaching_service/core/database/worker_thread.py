@@ -17,7 +17,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from coaching_service.core import budgets
-from coaching_service.core.events import retrieve_failure
+from coaching_service.core.background import retrieve_failure
 
 if TYPE_CHECKING:
     from pymongo.client_session import ClientSession

@@ -18,6 +18,10 @@ import jinja2
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+
+# --- The guides of docs/ as HTML pages below /docs/guides -------------------------------------------------------------
+
+
 PATH = "/docs/guides"
 
 _MARKS = re.compile(r"[^\w\- ]")

@@ -16,6 +16,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context, Services
@@ -30,7 +31,6 @@ from coaching_service.core.errors import (
     PreconditionFailed,
     invalid_field,
 )
-from coaching_service.core.events import Accepted
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.compression import KEEPS_TAG
 from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
@@ -68,6 +68,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import AS_OF_HEADER, as_of
 from coaching_service.core.media import UploadLimits
 from coaching_service.core.slots import RequestSlots
+
+# --- dry runs ---------------------------------------------------------------------------------------------------------
+# Dry runs: what an operation would do, while nothing is written. Where it is not supported, `dryRun` is an error.
+
 
 DRY_RUN = "dryRun"
 
@@ -136,6 +140,10 @@ def _without_identifiers(value: Any, created: Collection[ObjectId]) -> Any:
 
 def _not_supported(message: str) -> InvalidFields:
     return invalid_field(DRY_RUN, message, code="NOT_SUPPORTED")
+
+
+# --- preconditions ----------------------------------------------------------------------------------------------------
+# Conditions of writes: `If-Match` with the version a change is based on, and `If-None-Match: *` for new records.
 
 
 _VERSION_TAG = re.compile(r'"(0|[1-9]\d{0,8})"')

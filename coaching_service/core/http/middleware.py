@@ -187,6 +187,9 @@ def _caller(principal: Principal | None) -> dict[str, str]:
     }
 
 
+# --- Headers that protect browsers, added to every response before it is sent -----------------------------------------
+
+
 _STRICT_TRANSPORT_SECURITY = "max-age=31536000"
 
 # What pages and their libraries do not use; the rest timer keeps the screen on, and buttons write to the clipboard.
@@ -225,6 +228,10 @@ def adding_security_headers(base_url: str) -> Callable[[web.Request, web.StreamR
 def _is_part_of_oauth(request: web.Request) -> bool:
     """Return whether an application that asks for access may have opened the page and waits for its window."""
     return request.path.startswith(_OAUTH) or request.query.get("next", "").startswith(_OAUTH)
+
+
+# --- cross origin -----------------------------------------------------------------------------------------------------
+# Requests of web pages of other origins to the REST interface (CORS), without cookies and never with an API key.
 
 
 _PREFLIGHT_SECONDS = 600
@@ -281,6 +288,12 @@ class CrossOrigin:
         principal = request.get(PRINCIPAL)
         has_key = "X-API-Key" in request.headers or (principal is not None and principal.via == "apiKey")
         return request.headers.get("Origin") in self._origins and not has_key and self._is_rest(request)
+
+
+# --- request limits ---------------------------------------------------------------------------------------------------
+# The limit of requests for each API key, session and grant (RATE_LIMIT_PER_MINUTE), and the headers that report it.
+#
+# The headers follow draft-ietf-httpapi-ratelimit-headers-10.
 
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]

@@ -32,6 +32,9 @@ from coaching_service.core.http.routes import MultipartBody, PlainList, Route
 from coaching_service.core.ids import IDENTIFIER_PATTERN
 from coaching_service.core.media import sendable_types
 
+# --- The first text of the OpenAPI document: what all operations have in common ---------------------------------------
+
+
 INTRODUCTION = """\
 Clients, training and progress of coaching businesses.
 

@@ -12,6 +12,12 @@ from marshmallow import Schema, fields
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant
 from coaching_service.core.validation import Output, Switches
 
+# --- Descriptions of fields and parameters that mean the same everywhere, by name -------------------------------------
+# A field that needs a description of its own has it in the `metadata` of its schema, which comes first; where two
+# schemas
+# use one name for different things, `Schema.field` comes before `field`.
+
+
 _SIDE_KEY = "The storage key of the {} photo, or null without one."
 
 _SIDE_URL = "A signed link to the {} photo, valid for two hours; null without one."

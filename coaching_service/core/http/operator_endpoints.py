@@ -15,6 +15,7 @@ from aiohttp.typedefs import Handler
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from coaching_service import __version__
+from coaching_service.core.background import retrieve_failure
 from coaching_service.core.changes.numbering.sequencer import count_pending
 from coaching_service.core.database import files, migrations
 from coaching_service.core.database.connection import Index, read_clock_difference, unreachable
@@ -22,7 +23,6 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import are_current, missing_indexes
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.events import retrieve_failure
 from coaching_service.core.http import docs_page
 from coaching_service.core.http.docs_page import Guide
 from coaching_service.core.http.openapi import describe

@@ -36,6 +36,9 @@ from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.query import BOOLEAN_STRING, NUMERIC_STRING, QueryIdentifiers, QueryTime
 from coaching_service.core.validation import UNKNOWN_FIELD, Choice, Date, Identifier, field_errors, sentence
 
+# --- Decoding of JSON bodies. Bodies that programs read in different ways are rejected --------------------------------
+
+
 MAX_DEPTH = 64
 
 MAX_VALUES = 50_000
@@ -296,6 +299,10 @@ def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> A
         return schema.load(data)
     except ValidationError as error:
         raise InvalidFields(field_errors(error)) from None
+
+
+# --- strictness -------------------------------------------------------------------------------------------------------
+# The preferences of a caller (RFC 7240): `handling=strict`, unknown names are errors, and `respond-async`, jobs.
 
 
 _ACCEPTED = 202

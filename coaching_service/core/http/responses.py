@@ -57,6 +57,9 @@ def to_json(value: Any) -> bytes:
     return orjson.dumps(value, default=_convert, option=_OPTIONS)
 
 
+# --- Content that is the same for every caller: compressed once, and sent only to callers who do not have it ----------
+
+
 _TAGS = re.compile(r'(?:W/)?("[^"]*")')
 
 
@@ -95,6 +98,9 @@ class StaticContent:
             sent[hdrs.CONTENT_ENCODING] = "gzip"
         sent[hdrs.CONTENT_TYPE] = self._content_type
         return web.Response(body=self._compressed if is_compressed else self._body, headers=sent)
+
+
+# --- File downloads: streamed in bounded memory, completely or in part ------------------------------------------------
 
 
 log = structlog.get_logger("coaching_service")

@@ -27,6 +27,9 @@ from coaching_service.core.database.monitor import Interruption
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.responses import to_json
 
+# --- Limits of HTTP connections: how many, how long for request headers, and the file descriptors they need -----------
+
+
 log = structlog.get_logger("coaching_service")
 
 
@@ -302,6 +305,9 @@ class Runner(AppRunner):
         return server
 
 
+# --- When the service accepts requests: not while it starts -----------------------------------------------------------
+
+
 _ALWAYS_AVAILABLE = ("/healthz", "/metrics")
 
 
@@ -335,6 +341,9 @@ class Availability:
             return await handler(request)
 
         return check_availability
+
+
+# --- What ends a request: a database that does not respond (see DatabaseMonitor), and its budget of processor time ----
 
 
 BUDGET = web.RequestKey("budget", Budget)

@@ -42,6 +42,10 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import MailOutcome
 from coaching_service.core.text import DIRECTION_CONTROLS
 
+# --- The body of a mail: the same content as plain text, and as HTML from one template --------------------------------
+# Names of companies, coaches and clients are untrusted: HTML is escaped, and no text can add a line to a mail.
+
+
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 
 _ADDRESS = re.compile(r"\w\.\w{2}|@|://|\bwww\b", re.IGNORECASE)
@@ -125,6 +129,10 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     return environment.get_template("mail.html")
+
+
+# --- Mail that is not sent: of sandboxes, for the developers who test with them, and what was given up ----------------
+# The operator can send mail that was given up again, for 30 days: until then it is stored, still encrypted.
 
 
 RETENTION = timedelta(days=30)

@@ -21,13 +21,13 @@ import structlog
 from opentelemetry.trace import Span, SpanKind
 
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.checks import check_of
 from coaching_service.core.database.connection import Index, as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.events import running_in_background
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs.queue import Job, Step, Steps, StoredJob, from_now, new_job, stored_jobs
 from coaching_service.core.metrics import reading_in_time
@@ -260,6 +260,9 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
     if again.progress is not None:
         change["arguments"] = {"$literal": job["arguments"] | again.progress}
     await jobs.update_one(own, [{"$set": change}])
+
+
+# --- Working through many so that one whose work fails delays no other: only that one waits, longer each time ---------
 
 
 FailingKind = Literal["figures", "digests", "check-ins", "notifications", "tombstones", "training-load"]

@@ -252,6 +252,9 @@ def _description(field: fields.Field[Any]) -> dict[str, Any]:
     return {key: value for key, value in field.metadata.items() if key == "description"}
 
 
+# --- Lists as assistants read them: a title that says where the list continues, and a line for each entry -------------
+
+
 _MAX_CURSOR, _MAX_LIMIT, _DEFAULT_LIMIT = 2_000, 100, 20
 
 _MAX_TEXT = 600

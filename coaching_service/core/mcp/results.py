@@ -14,6 +14,9 @@ from coaching_service.core.errors import Forbidden
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import isolate_direction, without_separators
 
+# --- Why a coach has to confirm what an assistant wants to change -----------------------------------------------------
+
+
 MAX_DAYS = 7
 
 

@@ -21,6 +21,9 @@ from coaching_service.core.mcp.results import Answer, Reason, Written
 from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Text
 
+# --- What tools that read return, as a JSON Schema: exactly the fields of a TypedDict, in few words -------------------
+
+
 _TYPES = {str: "string", ObjectId: "string", datetime: "string", int: "integer", float: "number", bool: "boolean"}
 
 

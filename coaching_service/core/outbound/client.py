@@ -27,6 +27,8 @@ from yarl import URL
 
 from coaching_service.core.tracing import NO_TRACER, measure
 
+# --- Why a request to an address that a user entered had no response --------------------------------------------------
+
 
 class OutboundError(Exception):
     """A request had no response. `code` is stable and UPPER_SNAKE; the message contains nothing that was received."""
@@ -51,6 +53,9 @@ class NoConnection(OutboundError):
     def public_code(self) -> str:
         """The same code for every reason."""
         return "CONNECTION_FAILED"
+
+
+# --- Which network addresses are public, and which texts are such addresses -------------------------------------------
 
 
 # IANA IPv4 Special-Purpose Address Registry, multicast (RFC 5771) and reserved addresses (RFC 1112); and the address at
@@ -116,6 +121,9 @@ def is_address(host: str) -> bool:
 def is_local_name(host: str) -> bool:
     """Return whether a name means the local machine (RFC 6761) or network (RFC 6762, and ICANN's `internal`)."""
     return host.rstrip(".").lower().rpartition(".")[2] in ("localhost", "local", "internal")
+
+
+# --- The URLs to which requests are sent, in their canonical form -----------------------------------------------------
 
 
 _PORTS = {"https": (443, 8443), "http": (80,)}

@@ -26,6 +26,9 @@ from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.bulk_jobs.models import StoredBulkJob, StoredCaller
 from coaching_service.people.customers.models import OnConflict
 
+# --- The results of background jobs in responses ----------------------------------------------------------------------
+
+
 _OPTIONAL = {"optional": True}
 
 _IDENTIFIER = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}

@@ -45,6 +45,9 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 
+# --- What reading and controlling the jobs of a company needs, by their kind ------------------------------------------
+
+
 _OF_CLIENT = of_clients(CUSTOMERS.EDIT)
 
 

@@ -77,6 +77,9 @@ def file_of(entry: str) -> tuple[str, str] | None:
     return (parts[1], parts[2]) if len(parts) == 3 and entry.startswith(_FILES) else None
 
 
+# --- Clients as CSV, in columns that an import reads as the same clients (docs/export-format.md) ----------------------
+
+
 _BATCH = 200
 
 _CLIENT_COLUMNS = (
@@ -116,6 +119,9 @@ def _row_of(customer: Customer, coaches: Mapping[ObjectId, str]) -> list[object]
         "archived" if status["isArchived"] else "active",
         coaches.get(trainer) if trainer is not None else None,
     ]
+
+
+# --- Logged sets as CSV, in the columns of Hevy's export, with the client before them (docs/export-format.md) ---------
 
 
 _COLUMNS = (

@@ -40,6 +40,10 @@ from coaching_service.people.team import service as team
 from coaching_service.people.team.models import Coach
 from coaching_service.progress.notes import service as notes
 
+# --- customer rows ----------------------------------------------------------------------------------------------------
+# The rows of a table of clients: each is validated like a request; optional values that are not valid are left out.
+
+
 _SCHEMA = CustomerSchema(exclude=("metadata",))
 
 _LEFT_OUT = "VALUE_LEFT_OUT"

@@ -34,6 +34,9 @@ from coaching_service.integrations.company_import._archive_reader import Archive
 from coaching_service.integrations.company_import._dry_run import Accepted
 from coaching_service.integrations.history_import.importing import Outcome, Progress
 
+# --- What identifiers of an export become in the company, and whether what records refer to is there ------------------
+
+
 _MAX_KNOWN = 50_000
 
 

@@ -39,6 +39,9 @@ from coaching_service.integrations.history_files.values import is_made_date
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.sets import PlannedSet
 
+# --- Days of programs in sheets: numbers, `Day 1`, weekdays and names become days of the program, from 1 --------------
+
+
 _WEEKDAYS = (
     ("monday", "mon", "lunes", "lun"),
     ("tuesday", "tue", "tues", "martes", "mar"),

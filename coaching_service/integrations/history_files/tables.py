@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
     from openpyxl.worksheet.worksheet import Worksheet
 
+
+# --- Limits of workbooks: an XLSX file is an archive of XML, which may inflate to anything ----------------------------
+
+
 _MAX_ENTRIES = 2_000
 
 _MAX_BYTES = 200_000_000

@@ -15,7 +15,8 @@ from typing import TypeAlias, cast
 from marshmallow import ValidationError
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.ids import ObjectId, zone_of
+from coaching_service.core.dates import zone_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import NAME_LENGTH, TEXT_LENGTH, Email, is_blank
 from coaching_service.integrations.history_files.columns import ask_for_field
@@ -195,6 +196,9 @@ def _new_client(client: FileClient) -> CustomerUpsert:
     with suppress(ValidationError):  # another identifier
         new["email"] = _EMAIL.deserialize(client.id)
     return new
+
+
+# --- Sessions of a file as they are stored ----------------------------------------------------------------------------
 
 
 UNTITLED = "Workout"

@@ -60,6 +60,10 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.training.workouts.blocks import batches as imported
 from coaching_service.training.workouts.blocks.models import BlockSource
 
+# --- progress ---------------------------------------------------------------------------------------------------------
+# The progress of an import: stored in the transaction that stores the records, so that nothing is imported twice.
+
+
 Write = Callable[[Context], Awaitable[None]]
 
 
@@ -179,6 +183,9 @@ class Progress:
 
         await in_transaction(self.ctx, run)
         self._job["work"] = work
+
+
+# --- What follows from the sessions of a client that were imported or removed: records, figures, one event ------------
 
 
 _IMPORT_OPERATION = "importCompany"

@@ -247,6 +247,9 @@ class UndoWork(TypedDict):
     result: UndoResult
 
 
+# --- Results of imports of tables: the same shape, whether they are done, cancelled or failed -------------------------
+
+
 def empty_result(form: ImportFormat | None, *, is_dry_run: bool, rows: int = 0) -> HistoryResult:
     """Return the result of an import that has done nothing yet; the format is None until the file has been read."""
     return {

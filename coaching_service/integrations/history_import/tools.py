@@ -109,6 +109,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+# --- The undo of an import over REST ----------------------------------------------------------------------------------
+
+
 routes = Routes("/coach/jobs", tag="Export", path_descriptions={"jobId": "The job of the import."})
 
 

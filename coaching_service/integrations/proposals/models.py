@@ -156,6 +156,9 @@ class Decision:
     note: str | None = None
 
 
+# --- What the log says of proposals: typed events, without text -------------------------------------------------------
+
+
 def report_creation(ctx: Context, proposal: Proposal) -> None:
     """Report a new proposal, in the transaction that stores it."""
     _report(ctx, "proposal.created", proposal, {"expiresAt": proposal["expiresAt"]})

@@ -58,6 +58,12 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessagesRecalled
 from coaching_service.training.workouts.blocks import sources
 
+# --- notifications ----------------------------------------------------------------------------------------------------
+# Notifications of a coach for whom proposals wait: after a minute, at most one in 15 minutes for each assistant.
+#
+# They contain no part of the proposals.
+
+
 # A coach who is in front of the assistant decides meanwhile.
 _DELAY = timedelta(minutes=1)
 

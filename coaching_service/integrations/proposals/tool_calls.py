@@ -75,6 +75,14 @@ from coaching_service.training.workouts.plan_changes import (
     list_moved_loads,
 )
 
+# --- budgets ----------------------------------------------------------------------------------------------------------
+# What an assistant may change without a confirmation in ten minutes, or an hour, over all calls of its key or grant.
+#
+# A call is counted before its transaction ends, outside of it: of calls at the same time, on whatever process, at least
+# one sees the other, and none waits. A call that needs a confirmation is forgotten again; one that fails later remains
+# counted. What a coach has approved and what an assistant undoes do not count.
+
+
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
 
 MAX_NEW_CLIENTS = 20  # in an hour
@@ -315,6 +323,13 @@ def _before_changes(calls: Sequence[CallSpending], of: str, load: float) -> floa
         earlier = [each["before"] for each in call["loads"] if each["of"] == of and each["after"] == load]
         load = min(earlier, default=load)
     return load
+
+
+# --- allowance --------------------------------------------------------------------------------------------------------
+# What an assistant with `confirmInChat`, or a key, may confirm in any ten minutes: 5 messages and 20 other calls.
+#
+# The document of a key or grant is written in the transaction of the call: of calls at the same time that together are
+# too much, one fails.
 
 
 MAX_MESSAGES, MAX_OTHERS = 5, 20

@@ -115,6 +115,9 @@ async def find_unusual(tx: Context, versions: Sequence[Version]) -> list[str]:
     return list(dict.fromkeys(sentences))
 
 
+# --- What a call changes, in words for a coach: each record before and afterwards -------------------------------------
+
+
 MOST_CHANGES, _MOST_CHARACTERS = 300, 1_000_000  # of all changes together, but the first one
 
 # What only follows from other records that are listed.

@@ -326,6 +326,9 @@ def _trigrams(text: str) -> set[str]:
     return {text[start : start + 3] for start in range(len(text) - 2)}
 
 
+# --- What is searched of exercises, with the aliases that a company has added -----------------------------------------
+
+
 async def load_index(ctx: Context, condition: Filter, ownership: Ownership) -> SearchIndex:
     """Return the index of the exercises that meet a condition, with the aliases that the company has added.
 
@@ -350,6 +353,15 @@ def _with_aliases(entry: SearchEntry, added: Sequence[str] | None) -> SearchEntr
     lines, last = entry["search"].split("\n"), entry["names"] + entry["aliases"]
     search_text = "\n".join([*lines[:last], *map(normalize, added), *lines[last:]])
     return {**entry, "search": search_text, "aliases": entry["aliases"] + len(added), "isCommon": False}
+
+
+# --- Exercise search: which exercises match keywords, and in which order ----------------------------------------------
+# Order: exact name or alias (or an abbreviation of it), beginning of a name, whole words of a name, words of aliases,
+# any
+# other match; then how often the company uses the exercise, then its name. An exercise has a name and aliases in
+# English
+# and in other languages, and all count alike. Singular and plural, hyphen and space are treated alike. If fewer than 5
+# exercises match, those that match with one typing error follow.
 
 
 ENOUGH_MATCHES = 5

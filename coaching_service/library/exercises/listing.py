@@ -134,6 +134,9 @@ async def _suggest_used(ctx: Context, size: int) -> list[Exercise]:
     return [*used, *(exercise for exercise in by_name["docs"] if exercise["_id"] not in known)][:size]
 
 
+# --- Exercises that can be done in place of another one ---------------------------------------------------------------
+
+
 _FIELDS: Final = ("name", "muscleGroups", "movementPattern")
 
 

@@ -414,11 +414,17 @@ class ExerciseLibrary(TypedDict):
     companyId: ObjectId | None
 
 
+# --- Domain events about exercises ------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class LoadTypeChanged(DomainEvent):
     """What the loads of one of the company's exercises mean changed: figures derived from its logs follow it."""
 
     exercise_id: ObjectId
+
+
+# --- What a company changes in shared exercises -----------------------------------------------------------------------
 
 
 class _Override(TypedDict):

@@ -14,9 +14,9 @@ from functools import partial
 
 import structlog
 
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.events import running_in_background
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import store
 from coaching_service.people.account import service as companies

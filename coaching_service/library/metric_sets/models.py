@@ -86,6 +86,9 @@ MetricSetChange: TypeAlias = Change[NewMetricsSet]
 MetricSetFields: TypeAlias = Partial[MetricSetContent]
 
 
+# --- The units in which metrics are recorded; they are the same for every company -------------------------------------
+
+
 _UNITS = (
     ("Kilograms", "kg"),
     ("Pounds", "lb"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import CUSTOMERS, METRICS, require_permission
 from coaching_service.core.database.context import Context
-from coaching_service.core.events import Accepted
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId

@@ -8,10 +8,10 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, validates_schema
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import CUSTOMERS, METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
-from coaching_service.core.events import Accepted
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
@@ -23,6 +23,8 @@ from coaching_service.training.schedule.schemas import (
     ScheduleCopy,
 )
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlockShift
+
+# --- The schemas of requests and responses of the bulk operations -----------------------------------------------------
 
 
 class _Selected(models.Strict):

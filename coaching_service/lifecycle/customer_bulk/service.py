@@ -306,6 +306,9 @@ async def _iterate_selected(ctx: Context, selection: Selection) -> AsyncIterator
         yield [customer_id for customer_id in ids if customer_id not in excluded]
 
 
+# --- Operations on the schedules of many clients: each client in a transaction of its own -----------------------------
+
+
 _BATCH = 1
 
 # The skipped workouts that the result of one operation lists, so that a job remains small enough to be stored.

@@ -153,6 +153,9 @@ class AccountErasure(TypedDict):
     password: Annotated[str, Text(max_length=200, trim=False)]
 
 
+# --- Domain events about the company ----------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class FigureSettingsChanged(DomainEvent):
     """The company's time zone, or its settings of attention, changed: figures stored with its clients follow them."""

@@ -233,6 +233,9 @@ async def enter_sandbox(ctx: Context) -> Context | None:
     return replace(ctx, principal=replace(ctx.caller, company=company))
 
 
+# --- Converting loads to another unit: what the features that store or show loads have in common ----------------------
+
+
 Convert = Callable[[float], float]
 
 
@@ -275,6 +278,9 @@ def convert_entered_load(load: float, unit: str, target: str) -> float:
     return float(convert_load(Decimal(str(load)), unit, target))
 
 
+# --- All companies, for the operator of the service -------------------------------------------------------------------
+
+
 async def iterate(services: Services, *, batch: int) -> AsyncIterator[list[Account]]:
     """Yield all companies but sandboxes, oldest first, in lists of at most `batch`."""
     cursor = companies.across_companies(services).find(
@@ -294,6 +300,10 @@ async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> 
     """Return which of the companies have not been deleted."""
     cursor = companies.across_companies(services).find({"_id": {"$in": list(company_ids)}}, {"_id": 1})
     return [company["_id"] async for company in cursor]
+
+
+# --- Suspending companies: no access for their users and their programs, no background work, and all data stays -------
+# `account.service.to_company` refuses the requests of suspended companies.
 
 
 _PAUSE = timedelta(minutes=5)

@@ -251,6 +251,9 @@ async def list_changed_events(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
+# --- The data of each type of entry of the activity feed: what services record, and what interfaces return ------------
+
+
 class WorkoutEventData(TypedDict):
     """The workout block that was completed or added."""
 

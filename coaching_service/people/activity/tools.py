@@ -15,7 +15,8 @@ from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.ids import ObjectId, midnight
+from coaching_service.core.dates import midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import (
     MAX_TOOL_PAGE,
     PageOfLines,

@@ -77,6 +77,9 @@ class StoredAvailability(Availability):
 AvailabilityChange: TypeAlias = Change[NewAvailability]
 
 
+# --- Events about the availability of clients, for the features that build on it --------------------------------------
+
+
 @dataclass(frozen=True)
 class AvailabilityChanged(DomainEvent):
     """A period of a client was added (`before` is None), changed, or deleted (`after` is None).

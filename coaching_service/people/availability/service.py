@@ -258,6 +258,9 @@ async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> Non
         await ctx.publish(AvailabilityChanged(period["customerId"], before, after, is_undo=True))
 
 
+# --- Periods of availability as assistants read them ------------------------------------------------------------------
+
+
 # `from` is a keyword of Python, so this type has the functional form.
 _First = TypedDict("_First", {"from": str})
 

@@ -11,10 +11,11 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter, now
 from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.dates import add_years
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.events import EventType
 from coaching_service.core.fields import private_of
-from coaching_service.core.ids import ObjectId, add_years
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import AbsenceDate
 from coaching_service.people.availability.absences import LIMITED
 from coaching_service.people.availability.models import Availability, StoredAvailability

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import (
     CUSTOMERS,
     Access,
@@ -21,7 +22,6 @@ from coaching_service.core.auth.principal import Principal, Via
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import AlreadyClaimed, transactional
 from coaching_service.core.errors import Conflict, NotFound, ServiceError, Unavailable
-from coaching_service.core.events import Accepted
 from coaching_service.core.idempotency import Claim, IdempotencyKeyReused
 from coaching_service.core.ids import ObjectId, stable_id
 from coaching_service.core.jobs import queue
@@ -39,6 +39,8 @@ from coaching_service.people.bulk_jobs.models import (
 )
 from coaching_service.people.team import service as team
 
+# --- What reading a job needs, and what controlling it needs: cancelling it, and undoing what it has changed ----------
+
 
 @dataclass(frozen=True)
 class JobAccess:
@@ -54,6 +56,9 @@ def of_clients(*permissions: str) -> JobAccess:
 
 
 OF_OWNER = JobAccess(even_while_converting(owner()), owner())
+
+
+# --- Who requested work that goes on after the response: stored with a job, and loaded again for each of its steps ----
 
 
 # What the jobs of a credential end with; the work that a session has begun continues when its user signs out.

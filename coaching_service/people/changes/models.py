@@ -222,6 +222,9 @@ class EventPage(TypedDict):
     hasMore: Annotated[bool, Description("Whether there are more events already.")]
 
 
+# --- Which changes and events the caller may see: of clients in scope, and of areas with the permission to view -------
+
+
 # The area of documents and events, by their kind, or the first word of their type. Those that are missing lie under
 # the client, or belong to no area.
 AREAS = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
-from coaching_service.core.events import Accepted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId

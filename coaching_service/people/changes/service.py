@@ -303,6 +303,10 @@ def _values(
     return {**reference, "before": before, "after": after}
 
 
+# --- Pages that follow what others do: requests that are held until there is an event that the page shows -------------
+# They share the reads of the requests that wait for events: how many pages are open does not change what is read.
+
+
 _CHANGES_A_STEP = 500
 
 _CHECK_SECONDS = 5.0  # between two checks whether the page is still open

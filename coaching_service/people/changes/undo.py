@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from coaching_service.core import idempotency
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, Area, require_permission
 from coaching_service.core.changes import history, undo
 from coaching_service.core.changes.log import interface_of
@@ -15,7 +16,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, ServiceError, Unavailable
-from coaching_service.core.events import Accepted, DomainEvent
+from coaching_service.core.events import DomainEvent
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import typed_line

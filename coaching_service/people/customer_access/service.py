@@ -201,6 +201,9 @@ async def _set_password(ctx: Context, customer_id: ObjectId, password_hash: str)
     return customer
 
 
+# --- Declining the invitations of a company, by the link in one of them -----------------------------------------------
+
+
 async def find_company_name(services: Services, token: str) -> str | None:
     """Return the name of the company whose invitations a token declines; None if the token is not valid."""
     try:

@@ -45,6 +45,9 @@ from coaching_service.people.customers.store import search_fields
 from coaching_service.people.identities.addresses import account_key
 from coaching_service.people.team import service as team
 
+# --- Clients who may be the same person as one that is to be created: with the same e-mail address or full name -------
+
+
 _MAX_FIRST_WORDS = 5
 
 
@@ -80,6 +83,9 @@ def _compare(
             found.setdefault(client["_id"], duplicate)
     visible = {each["_id"] for each in (*by_email, *by_name) if service.is_in_scope(ctx, each)}
     return [duplicate for identifier, duplicate in found.items() if identifier in visible]
+
+
+# --- Creating clients: one, sample data, or the record of another system ----------------------------------------------
 
 
 async def create_customer(

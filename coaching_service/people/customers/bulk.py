@@ -190,6 +190,9 @@ async def find_used(ctx: Context, ids: Sequence[ObjectId], since: datetime) -> s
     return used
 
 
+# --- Checks of the stored numbers of clients --------------------------------------------------------------------------
+
+
 def _check(
     name: str,
     title: str,
@@ -234,6 +237,9 @@ CHECKS = (
         counters.correct_groups,
     ),
 )
+
+
+# --- The clients that a tool is about: one, several, or those of groups -----------------------------------------------
 
 
 MAX_CLIENTS = 50

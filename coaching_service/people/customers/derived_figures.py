@@ -13,9 +13,10 @@ from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.backlogs import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
+from coaching_service.core.dates import next_midnight
 from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.idempotency import ResponseReplayed
-from coaching_service.core.ids import ObjectId, next_midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_selection import ListPart
@@ -333,6 +334,9 @@ def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:
     another one for each company, so that the companies of a time zone are not due at the same moment.
     """
     return next_midnight(today, timezone) + timedelta(seconds=crc32(company_id.binary) % SPREAD_SECONDS)
+
+
+# --- Reactions of clients to the events of other features -------------------------------------------------------------
 
 
 UNASSIGN = "unassign_clients"

@@ -218,6 +218,9 @@ def _score_hint(where: Filter) -> str:
     return next((index for field, index in SCORE_INDEX_OF.items() if field in where), SCORE_INDEX)
 
 
+# --- Locks of clients in the database, with the derived fields that the same write sets -------------------------------
+
+
 _LOCKED = (TRAINER, LAST_WORKOUT, "loadsIn")  # what is read with a lock
 
 

@@ -122,6 +122,9 @@ async def list_groups(ctx: Context) -> list[CustomerGroup]:
     return await list_store.count_groups(ctx, service.limit_to_scope(ctx))
 
 
+# --- The names nearest to one that no client or group has: what to suggest when a search finds nothing ----------------
+
+
 # Names that are compared of active, and of archived clients: the first in the order of the list.
 _COMPARED, _SUGGESTED, _MIN_SCORE = 20_000, 5, 65
 
@@ -176,6 +179,9 @@ async def match_groups(ctx: Context, names: Sequence[str]) -> GroupNames:
 
 def _comparable(text: str) -> str:
     return straighten(normalize(text))
+
+
+# --- Full names of clients, as they are compared and as they tell clients apart ---------------------------------------
 
 
 def full_name_key(client: CustomerDetails | Customer | CustomerIdentity) -> str:

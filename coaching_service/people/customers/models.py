@@ -391,6 +391,9 @@ CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
 CustomerNotifications: TypeAlias = Part[Customer, Literal["_id", "notifications"]]
 
 
+# --- Domain events about clients --------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class CustomerCreation:
     """A client who was created.
@@ -439,6 +442,9 @@ class GroupsChanged(DomainEvent):
     changes: Sequence[GroupsChange]
 
 
+# --- What clients change of their own record --------------------------------------------------------------------------
+
+
 class Language(Text):
     """A language tag of BCP 47: a language, with or without a script and a region."""
 
@@ -480,6 +486,9 @@ class OwnRecord(OwnContact, OwnSettings):
 
 # The fields that clients change of their own record, and the version that the change is based on.
 OwnDetails: TypeAlias = Change[OwnRecord]
+
+
+# --- Batches of clients as they are sent, and their results -----------------------------------------------------------
 
 
 MAX_CUSTOMERS = 500

@@ -408,6 +408,9 @@ async def authorize_and_lock(ctx: Context, customer_id: ObjectId) -> None:
     raise NotFound("customer")
 
 
+# --- Profile photos of clients: their links, and replacing one --------------------------------------------------------
+
+
 async def find_portraits(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str | None]:
     """Return the signed links to the thumbnails of the profile photos of clients that have one, by client.
 
@@ -439,6 +442,9 @@ async def set_profile_photo(
     if replaced := previous.get("profilePhoto"):
         await files.discard(ctx, [file_id for file_id in (replaced["fileId"], replaced["thumbnailId"]) if file_id])
     return to_response(ctx, customer)
+
+
+# --- Clients who sign in: as principals of requests, and by the token of their first access ---------------------------
 
 
 class _CustomerWithCompany(Customer):

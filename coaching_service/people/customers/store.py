@@ -24,6 +24,10 @@ from coaching_service.people.customers import counters
 from coaching_service.people.customers.models import Customer, CustomerRoleData, NewCustomerDocument
 from coaching_service.people.notification_settings import NotificationSettings
 
+# --- search -----------------------------------------------------------------------------------------------------------
+# Searching clients by part of a name, surname or e-mail, at a cost that depends on the matches, not on all clients.
+
+
 # Up to so many matches are sorted in memory; for more, the index in list order is tried first.
 FEW_MATCHES = 1_000
 

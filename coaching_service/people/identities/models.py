@@ -48,6 +48,9 @@ class PasswordReset(Stored):
     tokenHash: str
 
 
+# --- Domain events about sign-in identities ---------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class IdentityDisplaced(DomainEvent):
     """A coach or client of any company lost an unconfirmed e-mail address to a user who confirmed it."""

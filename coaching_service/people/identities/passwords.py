@@ -50,6 +50,11 @@ def _verify(password_hash: str, password: str) -> bool:
         return False
 
 
+# --- Passwords of 12 and more characters that many people choose, and that are therefore tried first ------------------
+# They consist only of repetitions, of neighbouring keys, letters and digits, and of a few common words. So a rule finds
+# them: a list of passwords would need a line for each year and each final digit.
+
+
 _LONGEST_REPEATED, _SHORTEST_RUN, _MAX_WORDS = 8, 3, 2
 
 _KEYBOARDS = (

@@ -17,14 +17,15 @@ from urllib.parse import urlencode
 
 import structlog
 
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.dates import at_local_time, zone_of
 from coaching_service.core.errors import NotFound, Unavailable
-from coaching_service.core.events import running_in_background
-from coaching_service.core.ids import ObjectId, at_local_time, parse_id, zone_of
+from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.jobs.worker import for_each_alone
@@ -46,6 +47,9 @@ from coaching_service.people.notifications.models import (
     Sources,
 )
 from coaching_service.people.team import service as team
+
+# --- When a notification is sent: not in the quiet hours of its recipient, and not when it is too late ----------------
+
 
 MAX_LATENESS = timedelta(hours=2)
 
@@ -86,6 +90,9 @@ def find_time(
     moment = max(planned, at)
     moment = find_end_of_quiet(moment, settings, timezone) or moment
     return None if valid_until is not None and moment >= valid_until else moment
+
+
+# --- Turning off one kind of mail by the link that each of these mails has, without signing in ------------------------
 
 
 def make_link(ctx: Context, recipient: Recipient, kind: Kind, settings_path: str) -> str:
@@ -351,6 +358,9 @@ async def read_metrics(services: Services) -> None:
     """Read the notifications that are due; they are not a number while the database does not respond."""
     metrics, due = services.metrics, store.count_due(services, _MAX_COUNT)
     await read_backlog(due, metrics.notifications_due, metrics.oldest_notification_seconds, "notifications")
+
+
+# --- Making notifications due, and withdrawing them: what other features call -----------------------------------------
 
 
 async def make_due(ctx: Context, due: Sequence[DueNotification]) -> None:

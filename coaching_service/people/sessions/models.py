@@ -195,6 +195,9 @@ class PasswordChange(_PasswordToSet):
 SessionUse: TypeAlias = Part[Session, Literal["_id", "device", "createdAt", "lastUsedAt"]]
 
 
+# --- Domain events about sessions -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class SessionsEnded(DomainEvent):
     """Sessions of a coach or client were ended: one (`session_id`), all but one (`kept_session_id`), or all.

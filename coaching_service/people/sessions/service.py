@@ -40,6 +40,9 @@ from coaching_service.people.sessions.models import (
 from coaching_service.people.team import service as team
 from coaching_service.people.team.models import CoachRemoved, SignInEmailChanged
 
+# --- The mail with the token by which a coach or client confirms the e-mail address -----------------------------------
+
+
 MAILS = 3  # to one user within 15 minutes
 
 _SENDER = "Coaching service"

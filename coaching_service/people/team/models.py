@@ -16,6 +16,8 @@ from coaching_service.core.validation import Choice, Email, ListOf, Text, Versio
 from coaching_service.people.account.models import Account
 from coaching_service.people.notification_settings import SomeSettings
 
+# --- The field of requests with permissions ---------------------------------------------------------------------------
+
 
 class Permissions(ListOf):
     """Permissions by name, without duplicates, sorted."""
@@ -92,6 +94,9 @@ class EmployeePermissions(TypedDict):
 
 
 EmployeeChange: TypeAlias = Change[NewEmployee]
+
+
+# --- Domain events about coaches --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -312,6 +312,10 @@ async def delete_employee(ctx: Context, employee_id: ObjectId) -> None:
     await ctx.publish(CoachRemoved(employee_id))
 
 
+# --- credentials ------------------------------------------------------------------------------------------------------
+# What API keys and grants of assistants have in common: they are read with their coach, and note their last use.
+
+
 _LAST_USED_PRECISION = timedelta(minutes=1)
 
 

@@ -17,6 +17,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from coaching_service.core.auth.secrets import SecretUnreadable, new_token
+from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import batches
 from coaching_service.core.database import leases
 from coaching_service.core.database.connection import as_service_error, unreachable
@@ -24,7 +25,6 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import CursorExpired, NotFound
-from coaching_service.core.events import running_in_background
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
@@ -41,6 +41,9 @@ from coaching_service.people.webhooks import service as _signatures
 from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks.deliveries import new_delivery
 from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, DueDelivery, WebhookSecrets
+
+# --- How many attempts run at the same time: limits for each webhook and in total, lower for slow receivers -----------
+
 
 SLOW_SECONDS = 2.0
 
@@ -144,6 +147,9 @@ class Lane:
 
     def _current_limit(self) -> int:
         return self._limit if self._pace.is_known and not self._pace.is_slow else self._cautious_limit
+
+
+# --- One attempt of a delivery: its body, its signatures, and what follows from the response --------------------------
 
 
 DISABLE_AFTER = timedelta(days=3)
@@ -312,6 +318,10 @@ async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
         "settings": None,
     }
     await mail.enqueue_mail(ctx, NewMail(ctx.caller.email, _MAIL_SUBJECT, body))
+
+
+# --- endpoint ---------------------------------------------------------------------------------------------------------
+# Sending the deliveries of one webhook, which it stores first: first attempts in the order of events, others apart.
 
 
 _BATCH = 100

@@ -25,6 +25,9 @@ from coaching_service.people.webhooks import store
 from coaching_service.people.webhooks.models import NewWebhook, StoredSecret, Webhook, WebhookChange, WebhookWithSecret
 from coaching_service.people.webhooks.store import webhooks
 
+# --- Secrets and signatures of Standard Webhooks (https://www.standardwebhooks.com, symmetric signatures) -------------
+
+
 _PREFIX = "whsec_"
 
 _SECRET_BYTES = 32  # the specification wants 24 to 64

@@ -19,7 +19,8 @@ from typing import TypedDict
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.ids import ObjectId, local_date, midnight
+from coaching_service.core.dates import local_date, midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.account.models import AttentionSettings
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import NO_ABSENCES, Absences
@@ -277,6 +278,9 @@ def _weigh(reason: Reason) -> int:
     return times * WEIGHTS[reason["type"]]
 
 
+# --- What has caused the reasons of the clients in a list, in a few words: read with the list, in a few queries -------
+
+
 MAX_QUOTE = 120
 
 Quotes = Mapping[tuple[ObjectId, ReasonType], str]
@@ -380,6 +384,9 @@ _FIGURES: Mapping[ReasonType, Callable[[Context, Customer], str]] = {
     "nothing_scheduled": _describe_scheduled,
     "program_ending": _describe_ending,
 }
+
+
+# --- Reading what the figures and reasons of clients are computed from, in a few queries for any number of clients ----
 
 
 # Absences that ended longer ago have no effect on reasons.

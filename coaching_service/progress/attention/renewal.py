@@ -17,8 +17,9 @@ from coaching_service.core.auth.access import CUSTOMERS
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
+from coaching_service.core.dates import at_local_time, next_midnight
 from coaching_service.core.errors import NotFound, Unavailable
-from coaching_service.core.ids import ObjectId, at_local_time, next_midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
@@ -34,6 +35,11 @@ from coaching_service.people.notifications.models import DueNotification, Messag
 from coaching_service.people.team import service as team
 from coaching_service.people.team.models import CoachNotificationsChanged
 from coaching_service.progress.attention import service as attention
+
+# --- The digest of a coach: which clients need attention, at a local hour of weekdays, nothing if none does -----------
+# The next digest of each coach is made due with the figures of the company's clients: at least once a day for every
+# company that has an active client.
+
 
 _SHOWN = 10
 

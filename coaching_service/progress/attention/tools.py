@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import PartWithHint, ToolPart, format_figure, join_facts, list_answer, optional
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
@@ -98,6 +99,9 @@ def _describe_reason(reason: AttentionReason, timezone: str) -> str:
     since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
     quote = f" {typed(reason['quote'])}" if reason["quote"] else ""
     return f"{reason['type']}{count} {since} {local_date(reason['since'], timezone)}{quote}"
+
+
+# --- The attention list over REST -------------------------------------------------------------------------------------
 
 
 routes = Routes("/coach/attention", tag="Attention")

@@ -9,9 +9,10 @@ from datetime import date, datetime, timedelta
 from coaching_service.core.changes.undo import DocumentsRestored
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.dates import LAST_DATE, next_midnight
 from coaching_service.core.errors import NotFound, require_found
 from coaching_service.core.fields import take
-from coaching_service.core.ids import LAST_DATE, ObjectId, next_midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.forms import service as forms
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.availability import service as availability

@@ -247,6 +247,9 @@ MessageChange: TypeAlias = Change[MessageText]
 MessageContent: TypeAlias = Part[StoredMessage, Literal["_id", "author", "text", "attachments", "unreadBy", "version"]]
 
 
+# --- Domain events about messages -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class MessageCreated(DomainEvent):
     """A message was sent; the side `unread_by` has not read it."""

@@ -16,6 +16,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.progress.compliance import service as compliance
 
+# --- One client as it is returned -------------------------------------------------------------------------------------
+
 
 class CustomerNow(CustomerProfile):
     """A client with figures as of today."""

@@ -8,7 +8,8 @@ from datetime import date, timedelta
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.dates import local_date
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, format_figure, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools

@@ -155,6 +155,9 @@ def _describe_estimate(best: CustomerSet, meaning: LoadMeaning) -> OneRepMaxEsti
     return {"value": round(estimate.value, 2), "formula": estimate.formula, "setIndex": best["index"]}
 
 
+# --- How a client's results in one exercise develop, by session or week -----------------------------------------------
+
+
 MAX_DAYS = 3_700
 
 

@@ -43,6 +43,8 @@ from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, is_better
 
+# --- Domain events about logs -----------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class ItemLogged(DomainEvent):
@@ -352,6 +354,9 @@ async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: Obje
     date = str(await workouts.get_date(ctx, calendar, block_id))
     if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
         raise block_not_found()
+
+
+# --- A client's workout with what they did the last time, and the personal records they set in it ---------------------
 
 
 _Key = tuple[ObjectId, str, float | None]

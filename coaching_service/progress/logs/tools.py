@@ -11,9 +11,10 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import arguments_of
-from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, optional, typed_line
 from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools

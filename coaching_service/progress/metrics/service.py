@@ -50,6 +50,10 @@ from coaching_service.training.workouts.blocks.models import RecordedItemsResche
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.models import MetricValue
 
+# --- body weights -----------------------------------------------------------------------------------------------------
+# Body weights among the values of a client's metrics: copied for the exercises whose load is added to the body's.
+
+
 # Names, without what is in brackets, and without spaces and hyphens.
 _NAME: Final = re.compile(
     r"(my|current|actual|average|daily|fasted|morning|scale)?(body)?weight|bodymass|peso(corporal|actual|corporeo)?"
@@ -119,6 +123,10 @@ def _copy(entries: Sequence[StoredEntry], units: dict[ObjectId, str]) -> list[Bo
         for each in entries
         if 0 < each["value"] <= _HIGHEST
     ]
+
+
+# --- Which values of a client's metrics are plausible -----------------------------------------------------------------
+# None of the future, none below zero in units that begin there, and none far from the last without asking.
 
 
 FAR_FACTOR: Final = 5

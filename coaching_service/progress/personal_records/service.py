@@ -343,6 +343,9 @@ def _require_whole_reps(record_type: RecordType, value: float) -> None:
         raise invalid_field("value", "must be a whole number of repetitions", code="NOT_AN_INTEGER")
 
 
+# --- Converting the loads of personal records to another unit ---------------------------------------------------------
+
+
 async def convert_client(
     ctx: Context, customer_id: ObjectId, conversion: Conversion
 ) -> tuple[LoadCount, Mapping[ObjectId, float]]:

@@ -11,11 +11,12 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.dates import local_date
 from coaching_service.core.errors import invalid_field, require_found
 from coaching_service.core.events import EventValue
 from coaching_service.core.file_links import file_url
 from coaching_service.core.http.responses import Download
-from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import PartOfList
 from coaching_service.core.media import JPEG, file_extension
 from coaching_service.core.pagination import Page

@@ -18,6 +18,9 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.items import totals as training_load
 from coaching_service.training.workouts.reports import blocks as queries
 
+# --- Training load as it is asked for and returned --------------------------------------------------------------------
+
+
 LoadKind = Literal["sessionLoad", "volumeLoad"]
 
 GroupBy = Literal["day", "week", "month"]

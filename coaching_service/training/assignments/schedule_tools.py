@@ -11,9 +11,10 @@ from marshmallow import ValidationError, validates_schema
 
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days, name_period
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.ids import ObjectId, name_days, name_period
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, Dates, optional, require_range
 from coaching_service.core.mcp.results import Identifiers, RaisedLoad, Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
@@ -60,6 +61,9 @@ from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.content import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
+
+# --- Arguments of the tools for many days of the calendars of clients -------------------------------------------------
+
 
 _MAX_DAYS, _MAX_EXERCISES = 366, 50
 

@@ -243,6 +243,9 @@ def find_week(start: str, end: str, today: str) -> tuple[int, int]:
     return max(0, (now - first).days // 7 + 1), (last - first).days // 7 + 1
 
 
+# --- Reactions of assigned programs: the schedule of a client is shifted, and an undo restores workouts ---------------
+
+
 async def follow_shift(ctx: Context, event: ScheduleShifted) -> None:
     """Store with assignments that their workouts have been shifted."""
     for assignment in await store.find_all(ctx, event.customer_id):

@@ -49,6 +49,9 @@ from coaching_service.training.workouts.blocks.service import (
 )
 from coaching_service.training.workouts.reports import blocks as queries
 
+# --- What a program as it is now would change on the calendars of the clients who are on it ---------------------------
+
+
 SyncState = Literal["same", "changed", "new", "removed", "customised", "done", "past"]
 
 Syncable = Literal["changed", "new", "removed", "customised"]
@@ -147,6 +150,9 @@ class RunningAssignment(TypedDict):
     status: RunningStatus
     week: int
     weeks: int
+
+
+# --- How the copies of a program on a client's calendar differ from the program as it is now --------------------------
 
 
 @dataclass(frozen=True)

@@ -182,6 +182,9 @@ def start_of(start_on: str, today: date) -> str:
     return start_on
 
 
+# --- Reactions of groups with a program: clients join and leave them, and programs are deleted ------------------------
+
+
 async def follow_new_customers(ctx: Context, event: CustomersCreated) -> None:
     """Give new clients the programs of their groups."""
     groups = {each.customer["_id"]: each.customer["customerRoleData"]["groups"] for each in event.created}

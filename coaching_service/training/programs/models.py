@@ -116,6 +116,9 @@ class DatedProgram:
     days: int = 0
 
 
+# --- Domain events about programs -------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class ProgramDeleted(DomainEvent):
     """A program was deleted; what was assigned from it remains."""

@@ -177,6 +177,9 @@ def progress_items(items: list[ItemInput | WorkItem], change: SetChange) -> list
     return [cast("WorkItem", {**item, **change.change_item(cast("WorkItem", item))}) for item in items]
 
 
+# --- What a progression has changed of planned sets, before and after: loads, repetitions, and numbers of sets --------
+
+
 Item = ItemInput | WorkItem
 
 

@@ -11,8 +11,9 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_period
 from coaching_service.core.field_schemas import argument_of
-from coaching_service.core.ids import ObjectId, name_period
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional, require_range, typed_line
 from coaching_service.core.mcp.results import Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
@@ -188,6 +189,9 @@ def _describe_written(replaced: _Replaced) -> str:
     words = "1 workout" if replaced.written == 1 else f"{replaced.written} workouts"
     named = join_some([f"{typed(block['name'])} on day {block['day']}" for block in replaced.removed], _NAMED)
     return f"{words} written in place of {named}" if named else f"{words} written"
+
+
+# --- Reading the text of a program: a heading for each workout, `Day 1: Push`, with its items in the lines below ------
 
 
 EXAMPLE = "Day 1: Push"

@@ -16,8 +16,9 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar, cast
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
-from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.library.exercises import listing
 from coaching_service.library.exercises import service as exercises
@@ -66,6 +67,9 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar, Sch
 from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks, shift_date
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
+
+# --- Target days that have blocks: what an operation does on them, and which blocks are there -------------------------
+
 
 _NAMED_DAYS, _NAMED_BLOCKS = 7, 3
 
@@ -120,6 +124,9 @@ def join_some(texts: Sequence[str], limit: int) -> str:
     """Return the first of some texts, and how many more there are."""
     more = f" and {len(texts) - limit} more" if len(texts) > limit else ""
     return f"{', '.join(texts[:limit])}{more}"
+
+
+# --- The days of a schedule: dates of a calendar, or numbers of a program ---------------------------------------------
 
 
 def days_between(first: Day, last: Day) -> int:
@@ -492,6 +499,10 @@ def _require_few(blocks: list[T], field: str) -> list[T]:
 def _result(ctx: Context, change: ScheduleChange, *, dry_run: bool) -> ScheduleResult:
     """Return the result of an operation, in its transaction."""
     return {"dryRun": dry_run, "changeId": None if dry_run else ctx.change_id, **change}
+
+
+# --- One operation on the calendar of a client among many: what it changes, what it leaves alone, and why -------------
+# The access of the caller to the client has been checked. `fields` are those of the operation on one client.
 
 
 Operation = Literal["adjust", "replace-exercise", "clear", "shift", "copy"]

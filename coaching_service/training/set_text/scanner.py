@@ -139,6 +139,9 @@ def write_number(number: float) -> str:
     return format(Decimal(repr(number)), "f")
 
 
+# --- The parts that planned and done sets have in common: times, distances and loads ----------------------------------
+
+
 _SECONDS = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "min": 60, "mins": 60, "minute": 60, "minutes": 60}
 
 TIMES = re.compile(r"[xX×]")

@@ -206,6 +206,10 @@ async def has_loads(ctx: Context) -> bool:
     return await store.templates.find_one(ctx, where, ("_id",)) is not None
 
 
+# --- editing ----------------------------------------------------------------------------------------------------------
+# A template as the owner of a single workout, so that the operations on items of workouts also change templates.
+
+
 @dataclass(frozen=True)
 class TemplatePlan(ScheduleOwner):
     """A template as the owner of one block, which has the identifier of the template and no day."""

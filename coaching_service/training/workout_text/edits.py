@@ -8,9 +8,10 @@ from itertools import chain, count
 from typing import Any, cast
 
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.field_schemas import DeferredChange
-from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.finding import resolve_workouts

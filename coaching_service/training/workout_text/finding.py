@@ -52,6 +52,9 @@ from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.training.workouts.reports.exercises import find_exercise_ids
 from coaching_service.training.workouts.sets import PlannedSet, SetOptions
 
+# --- Resolving the names in a text: exercises, forms and metric sets of the libraries ---------------------------------
+
+
 _MAX_NAMES = 200
 
 _NEAREST, _MIN_SCORE = 4, 60
@@ -409,6 +412,9 @@ def _has(item: WorkItem, exercise_ids: Collection[ObjectId]) -> bool:
 def _describe_item(item: WorkItem, load_unit: str) -> str:
     lines: Sequence[str] = [*writing.write_item(item, load_unit), *writing.write_log(item, load_unit)]
     return " ".join(line.strip() for line in lines)
+
+
+# --- Items from the arrays that tools also accept ---------------------------------------------------------------------
 
 
 async def to_exercise_items(

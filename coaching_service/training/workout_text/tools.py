@@ -9,8 +9,9 @@ from typing import Any, cast
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
-from coaching_service.core.ids import ObjectId, name_days
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import describe_list, paged
 from coaching_service.core.mcp.results import Answer, Identifiers, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools

@@ -258,6 +258,9 @@ class CustomerSet(_Number, PerformedSet):
     ]
 
 
+# --- Totals of completed sets, and best sets, as they are stored with items and blocks --------------------------------
+
+
 class Totals(TypedDict):
     """Totals of completed sets that are not warm-up; `volumeLoad` is the sum of reps x load."""
 
@@ -311,6 +314,9 @@ class BlockTotals(Totals):
     """The totals of a block, stored with it so that reports over years need not read its items."""
 
     exercises: list[BlockExerciseTotals]
+
+
+# --- What a set is worth: its estimated one-repetition maximum, the records it may hold, and which set is better ------
 
 
 EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD = "epley", "epley_rir", "epley_rpe", "load"
@@ -504,6 +510,9 @@ def rank_best(record_type: RecordType, best: Best) -> tuple[Any, ...]:
     """Return a sort key of best sets of a type, best first: better value, earlier date, more reps, a stable order."""
     value = best["value"] if record_type in LOWER_IS_BETTER else -best["value"]
     return (value, best["date"], -(best["reps"] or 0), best["witemId"])
+
+
+# --- Planned sets: the schemas of each type, and what is derived from a set on read -----------------------------------
 
 
 # The smallest usual difference between two loads, of the plates of a gym, by unit.

@@ -10,9 +10,10 @@ from coaching_service.core.auth.access import ACTIONS, AREAS, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date, next_midnight
 from coaching_service.core.errors import invalid_field, require_by_id
 from coaching_service.core.fields import Default
-from coaching_service.core.ids import ObjectId, local_date, next_midnight
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions

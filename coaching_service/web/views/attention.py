@@ -11,10 +11,11 @@ from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.fields import Default, take
 from coaching_service.core.file_links import file_url
-from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures, listing
@@ -48,6 +49,9 @@ from coaching_service.web.views.customer_layout import customer_path, review_pat
 from coaching_service.web.views.customer_messages import is_unread
 from coaching_service.web.views.customers import parse_trainer_ids
 from coaching_service.web.views.proposals import list_waiting_by_assistant
+
+# --- Why clients need a coach, in words, with the pages on which a coach deals with the reasons -----------------------
+
 
 _RESPONSES = "/app/inbox#responses"
 

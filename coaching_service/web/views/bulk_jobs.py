@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
-from coaching_service.core.events import Accepted
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs

@@ -206,6 +206,9 @@ async def review_response(ctx: Context, customer_id: ObjectId, response_id: Obje
     return Redirect(list_url(f"{_path(customer_id)}/responses", query)(), "Marked as reviewed.")
 
 
+# --- The answers to a form as they are submitted, by a coach or by the client -----------------------------------------
+
+
 _NUMBER_FIELDS: dict[str, fields.Field[Any]] = {"number": Number(), "rating": Integer()}
 
 

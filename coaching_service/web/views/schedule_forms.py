@@ -269,6 +269,9 @@ def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:
     }
 
 
+# --- Changes to many days of a client's calendar, each with a preview: copy, adjust, replace an exercise, clear -------
+
+
 pages = Pages("/app/customers/{customerId}/schedule")
 
 _NAMED_CHANGES = 3

@@ -49,6 +49,9 @@ from coaching_service.web.views.item_results import (
 from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records
 from coaching_service.web.views.workout.log_pages import CommentForm
 
+# --- The items of a logged session with tables of what was planned and done in each set, and how that differs ---------
+
+
 DeviationKind = Literal["less", "more", "missed", "extra", "swapped"]
 
 _Bounds = tuple[float | None, float | None]

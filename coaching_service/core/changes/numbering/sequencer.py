@@ -18,12 +18,12 @@ from typing import Any, TypeVar
 import structlog
 
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.numbering.batches import counters
 from coaching_service.core.database import leases
 from coaching_service.core.database.connection import allow_seconds, as_service_error
 from coaching_service.core.database.context import Services
-from coaching_service.core.events import running_in_background
 from coaching_service.core.metrics import Backlog
 
 _RENEW_SECONDS = 3.0

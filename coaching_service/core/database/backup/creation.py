@@ -22,6 +22,7 @@ from pymongo.errors import OperationFailure
 
 from coaching_service import __version__
 from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.background import running_in_background
 from coaching_service.core.database import leases, migrations
 from coaching_service.core.database.backup.manifest import FILE as MANIFEST_FILE
 from coaching_service.core.database.backup.manifest import (
@@ -43,7 +44,6 @@ from coaching_service.core.database.backup.stores import own_end, remove_drafts,
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.transactions import reading_snapshot
-from coaching_service.core.events import running_in_background
 from coaching_service.core.temporary_files import NO_SPACE
 
 _COMPRESSION = 3

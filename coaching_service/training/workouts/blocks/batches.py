@@ -260,6 +260,9 @@ def _without_identifiers(block: Block) -> Block:
     return cast("Block", {**block, "_id": None, "items": [{**item, "_id": None} for item in block["items"]]})
 
 
+# --- Changing a workout block together with its items -----------------------------------------------------------------
+
+
 async def upsert_external(
     ctx: Context, owner: ScheduleOwner, external_id: str, sent: BlockUpsert, complete: Callable[[], NewBlock]
 ) -> Upserted:
@@ -322,6 +325,9 @@ async def _replace_items(
     exercises.count_uses(ctx, items.exercise_ids(added))
     left = iter(added)
     return [previous or next(left) for previous in unchanged]
+
+
+# --- Sessions that were imported from files: stored without an event of each, found again, and removed ----------------
 
 
 _BY_IMPORT = store.blocks.index_name("source.importId", "_id")

@@ -46,6 +46,8 @@ from coaching_service.training.workouts.items.models import (
 )
 from coaching_service.training.workouts.sets import BlockTotals
 
+# --- What a session consists of: the fields of a block that its client or a coach reports, declared once --------------
+
 
 class SessionFields(TypedDict):
     """What is reported about a session; `feeling` is missing in blocks that are older than it is."""
@@ -457,6 +459,9 @@ KnownSession: TypeAlias = Part[StoredBlock, Literal["_id", "date", "name", "star
 ImportedSession: TypeAlias = Part[StoredBlock, Literal["_id", "customerId", "date", "version", "items"]]
 
 
+# --- What was done in a workout block, as it is sent ------------------------------------------------------------------
+
+
 class BlockLog(SessionFields):
     """What a client reports about a session; `version` is the version of the block it is based on.
 
@@ -485,6 +490,9 @@ class LoggedBlock(SessionFields):
     logs: list[ItemLog | None]
     loggedAt: datetime
     clientTexts: NotRequired[list[NameOrId]]
+
+
+# --- Events about clients' schedules and workouts, for the features that build on them --------------------------------
 
 
 @dataclass(frozen=True)
@@ -524,6 +532,9 @@ class RecordedItemsRescheduled(DomainEvent):
     customer_id: ObjectId
     item_ids: list[ObjectId]
     date: str
+
+
+# --- What a copy of a block takes from it -----------------------------------------------------------------------------
 
 
 def plan_of(source: Mapping[str, Any], items: Sequence[ItemInput | WorkItem]) -> BlockPlan:

@@ -54,6 +54,9 @@ from coaching_service.training.workouts.items.content import PLANNED_FIELDS, cre
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemChange, WorkItem
 from coaching_service.training.workouts.reports.blocks import HAS_WORKOUT_ITEM
 
+# --- program copies ---------------------------------------------------------------------------------------------------
+# What a client's block remembers of the program's block that it is a copy of: enough to see whether it was changed.
+
 
 def summarize_plan(block: Mapping[str, Any]) -> str:
     """Return a short text that is the same for blocks in which the same is planned, whatever was done of it.
@@ -126,6 +129,9 @@ def _comparable(value: Any) -> Any:
     if isinstance(value, list):
         return [_comparable(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# --- Which blocks the operations on a schedule leave alone: with work that has been done, or of check-ins -------------
 
 
 B = TypeVar("B", bound=Mapping[str, Any])
@@ -460,6 +466,9 @@ def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
         content["programCopy"] = summarize_copy(content)
     # The filter has the identifier of the owner.
     return cast("BlockContent", {**content, **stored_identity(plan), **owner.block_filter})
+
+
+# --- Logs of sessions: what clients reported about whole blocks, and blocks to add with their logs --------------------
 
 
 @transactional

@@ -13,9 +13,10 @@ from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import names_of, nulls_of
-from coaching_service.core.ids import ObjectId, zone_of
+from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ADDED, ASSISTANCE, ExerciseName
 from coaching_service.library.forms import service as forms
@@ -367,6 +368,9 @@ def _list_of(item: WorkItem | ItemChange, name: str) -> list[Any]:
     return cast("list[Any]", item.get(name) or [])
 
 
+# --- The library documents that items refer to: required to exist on write, looked up on read -------------------------
+
+
 Details = TypeVar("Details", ItemInput, ItemChange)
 
 
@@ -477,6 +481,9 @@ def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, F
         library_form = library_forms[form_id]
         return {"formId": form_id, "name": library_form["name"], "questions": library_form["questions"]}
     return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}
+
+
+# --- New items from what coaches send, many at once: each library is read once, and an error names the entry ----------
 
 
 T = TypeVar("T")

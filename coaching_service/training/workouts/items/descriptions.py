@@ -153,6 +153,9 @@ def _format_range(minimum: float | None, maximum: float | None, unit: str) -> st
     return "–".join(bounds) + unit if bounds else ""
 
 
+# --- Items of an import: validated like items of a request, and with what is derived from them ------------------------
+
+
 # What a stored item does not have, or what is computed again.
 COMPUTED_ITEM_FIELDS = tuple(f"items.{name}" for name in (*DERIVED_FIELDS, "order", "version"))
 

@@ -35,6 +35,10 @@ from coaching_service.training.workouts.sets import (
     PlannedSets,
 )
 
+# --- inputs -----------------------------------------------------------------------------------------------------------
+# What requests for items have that no type says: times of reminders, and forms of the library or made for an item.
+
+
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
 
 _DATE_TIME = re.compile(r"[0-9W-]+[Tt ][0-9.,]+:[0-9:.,]+(Z|[+-][0-9:.]+)?", re.ASCII)
@@ -437,6 +441,9 @@ class DatedItem(TypedDict):
     item: WorkItem
 
 
+# --- Items as they are sent: new ones, changes, logs and moves --------------------------------------------------------
+
+
 class ItemFormInput(TypedDict, total=False):
     """A form of the library (`formId`), or one made for this item (`name` and `questions`)."""
 
@@ -490,6 +497,9 @@ class ItemMoveTarget(TypedDict):
 
     wblockId: ObjectId
     index: Annotated[int, Integer(minimum=0)]
+
+
+# --- Workout items in requests, by type -------------------------------------------------------------------------------
 
 
 def _new_item(item_type: str, group: Any) -> type[Schema]:

@@ -10,8 +10,9 @@ from typing import Any, Literal, TypedDict
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import local_date
 from coaching_service.core.fields import names_of
-from coaching_service.core.ids import ObjectId, local_date
+from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityKind
 from coaching_service.people.customers import service as customers
@@ -35,6 +36,9 @@ from coaching_service.training.workouts.reports.models import (
 )
 from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
 from coaching_service.training.workouts.store import blocks as workout_blocks
+
+# --- The conditions, indexes and types that the queries over workout blocks share -------------------------------------
+
 
 Stage = dict[str, Any]
 
@@ -426,6 +430,9 @@ def iterate_logged_blocks(ctx: Context) -> AsyncIterator[StoredBlock]:
     where: Filter = {"customerId": {"$ne": None}, "items.customerSets.0": {"$exists": True}}
     fields = ("customerId", "date", "startTime", *names_of(PlannedBlock, SessionFields), "items")
     return blocks.stream_own(ctx, fields, where)
+
+
+# --- The days of a client's calendar, with what became of the blocks on them ------------------------------------------
 
 
 Status = Literal["planned", "done", "part", "missed", "rest", "away"]

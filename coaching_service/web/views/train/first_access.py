@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from coaching_service.core.auth.access import public
 from coaching_service.core.database.context import Context
-from coaching_service.core.ids import TIMEZONES
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.people import own_profile
 from coaching_service.people.customer_access import service
 from coaching_service.people.customer_access import service as customer_access

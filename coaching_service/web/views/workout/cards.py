@@ -52,6 +52,9 @@ from coaching_service.web.views.workout.item_changes import (
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
 from coaching_service.web.views.workout.planned_set_rows import with_indexes
 
+# --- The rows of planned sets on the card of an exercise: one field for each quantity, in which `8-10` is a range -----
+
+
 Bounds = tuple[float | None, float | None]
 
 _NUMBER = r"\d{1,15}(?:[.,]\d{1,15})?"
@@ -349,6 +352,9 @@ async def place_circuit_exercise(
     others, at = with_replaced(circuit, exercise_id, []), form["place"] - 1
     await replace_exercises(ctx, workout, circuit, [*others[:at], moved, *others[at:]], block["version"])
     return Redirect(f"{workout.path}#item-{witem_id}", "Moved.")
+
+
+# --- Items of workouts as text, one in each line: forms, and creating what they describe ------------------------------
 
 
 _FIELD = "text"
