@@ -301,7 +301,6 @@ _INPUT_TYPES: _Types = {
     bool: Boolean,
     ObjectId: Identifier,
 }
-
 _QUERY_TYPES: _Types = {
     **_INPUT_TYPES,
     str: fields.String,
@@ -310,7 +309,6 @@ _QUERY_TYPES: _Types = {
     datetime: QueryTime,
     list: fields.List,
 }
-
 _OUTPUT_TYPES: _Types = {
     str: fields.String,
     NameOrId: fields.String,

@@ -29,11 +29,8 @@ from coaching_service.core.pagination import CursorPage, Page, PageFields, PageQ
 
 # MongoDB ends a transaction after 60 seconds; the rest is for clocks that differ.
 AS_OF_MARGIN = timedelta(seconds=90)
-
 AS_OF_HEADER = "X-As-Of"
-
 UPDATED = "updatedAt"
-
 BY_UPDATE = (UPDATED, "_id")
 
 
@@ -147,11 +144,8 @@ def as_of() -> datetime:
 
 
 RANKED = ("rank",)
-
 _IDENTIFIER, _TIME = "id", "at"
-
 T = TypeVar("T")
-
 S = TypeVar("S", bound=Mapping[str, Any])
 
 

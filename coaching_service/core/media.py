@@ -40,14 +40,11 @@ from coaching_service.core.temporary_files import no_space, open_temporary
 
 
 MP4, QUICKTIME, WEBM = "video/mp4", "video/quicktime", "video/webm"
-
 VIDEO_TYPES = (MP4, QUICKTIME, WEBM)
-
 
 _MAX_ENTRIES = (
     200_000  # boxes, elements, or samples of a removed track; half an hour recorded by a browser has about 150,000
 )
-
 _ZEROS = bytes(64 * 1024)
 
 
@@ -122,15 +119,12 @@ def _write_zeros(file: IO[bytes], start: int, end: int) -> None:
 
 # HEIC and AVIF: pictures in the same boxes.
 _PICTURE_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1", b"avif", b"avis"}
-
 _QUICKTIME_BRAND = b"qt  "
-
 # The brands of pictures and sound alone are not among them.
 _BRANDS = {
     *(b"isom", b"iso2", b"iso3", b"iso4", b"iso5", b"iso6", b"iso7", b"iso8", b"iso9"),
     *(b"mp41", b"mp42", b"avc1", b"M4V ", b"M4VH", b"M4VP", b"MSNV", b"dash", b"cmfc", b"cmf2", b"hvc1", b"av01"),
 }
-
 # By container, the boxes that players need. `free` boxes are padding.
 _BOXES: dict[bytes, set[bytes]] = {
     b"": {b"ftyp", b"styp", b"moov", b"mdat", b"moof", b"sidx", b"ssix", b"prft", b"mfra", b"pdin", b"free"},
@@ -141,15 +135,10 @@ _BOXES: dict[bytes, set[bytes]] = {
     b"moof": {b"mfhd", b"traf", b"free"},
     b"traf": {b"tfhd", b"tfdt", b"trun", b"subs", b"sbgp", b"sgpd", b"saiz", b"saio", b"free"},
 }
-
 _PADDING = (b"free", b"skip")
-
 _PICTURE, _ALLOWED_TRACKS = b"vide", {b"vide", b"soun", b"tmcd"}  # tmcd: time codes
-
 _HANDLER_BYTES = 12  # version, a constant, and the kind; a name follows
-
 _COMPRESSOR_NAME, _COMPRESSOR_NAME_BYTES = 42, 32  # where it begins in the description of a picture, and its length
-
 _SIZES, _CHUNKS, _POSITIONS, _LARGE_POSITIONS = b"stsz", b"stsc", b"stco", b"co64"
 
 
@@ -298,27 +287,17 @@ def _iterate_boxes(file: IO[bytes], start: int, end: int, budget: _Budget) -> It
 # --- WebM ----------------------------------------------------------------------------------------------------------
 
 _EBML = b"\x1a\x45\xdf\xa3"
-
 _DOC_TYPE = b"\x42\x82"
-
 _SEGMENT, _TRACKS, _CLUSTER = b"\x18\x53\x80\x67", b"\x16\x54\xae\x6b", b"\x1f\x43\xb6\x75"
-
 _SEEK_HEAD, _INFO, _CUES = b"\x11\x4d\x9b\x74", b"\x15\x49\xa9\x66", b"\x1c\x53\xbb\x6b"
-
 _VOID = b"\xec"
-
 _TRACK_ENTRY, _TRACK_TYPE, _TRACK_NAME = b"\xae", b"\x83", b"\x53\x6e"
-
 # The children of a cluster: they follow it directly when its size is unknown, as in a recording by a browser.
 _CLUSTER_CHILDREN = {b"\xe7", b"\xa3", b"\xa0", b"\xa7", b"\xab"}
-
 _NEEDED = {_SEEK_HEAD, _INFO, _TRACKS, _CUES, _CLUSTER, *_CLUSTER_CHILDREN}
-
 # Of the general information: time scale, duration, and the names of the programs that wrote the file.
 _NEEDED_INFO = {b"\x2a\xd7\xb1", b"\x44\x89", b"\x4d\x80", b"\x57\x41"}
-
 _PICTURE_TRACK, _SOUND_TRACK = 1, 2
-
 _MAX_NUMBER_BYTES = 8
 
 
@@ -418,19 +397,13 @@ def _void(file: IO[bytes], element: _Entry) -> None:
 
 
 JPEG, PNG, WEBP, GIF, PDF = "image/jpeg", "image/png", "image/webp", "image/gif", "application/pdf"
-
 ZIP, CSV = "application/zip", "text/csv"
-
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-
 IMAGE_TYPES = (JPEG, PNG, WEBP)
-
 # Pictures that are stored as JPEG, if the extra "heic" is installed, with which the media worker reads them.
 _HEIC_TYPES = ("image/heic", "image/heif") if find_spec("pillow_heif") else ()
-
 # Pictures, also moving ones, and videos. Where GIF is accepted, pictures keep all their frames.
 MEDIA_TYPES = (*IMAGE_TYPES, GIF, *VIDEO_TYPES)
-
 _EXTENSIONS = {
     JPEG: ".jpg",
     PNG: ".png",
@@ -445,34 +418,22 @@ _EXTENSIONS = {
     XLSX: ".xlsx",
 }
 
-
 _FORMATS = {"JPEG": JPEG, "PNG": PNG, "WEBP": WEBP, "GIF": GIF}
-
 # A JPEG that is not progressive is scaled down while it is decoded, so it may have this many times more pixels.
 _SCALED_JPEG = 8
-
 _WORKER = Path(__file__).with_name("media_worker.py")
-
 _WORKER_SECONDS = 60.0
-
 _PDF_CPU_SECONDS = 10.0
-
 _MAX_REPLY_BYTES = 4096
-
 # How a worker ends that a file has crashed, or whose time for a PDF is used up. Others end it with SIGTERM or SIGKILL.
 _CRASHES = frozenset(
     -number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGPROF)
 )
-
 # What the worker gets of the environment, which also has the master keys and the address of the database.
 _ENVIRONMENT = ("LANG", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-
 _SNIFFED_BYTES = 1024
-
 _ZIP_START = (b"PK\x03\x04", b"PK\x05\x06")
-
 _UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-
 _NOT_IN_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
 

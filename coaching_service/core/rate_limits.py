@@ -40,9 +40,7 @@ _counters = Documents[RateCounter](
     transfer=NotExported("state of the service"),
     incidental=True,
 )
-
 _IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}
-
 _COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}
 
 
@@ -123,7 +121,6 @@ def _key(services: Services, kind: str, name: str) -> str:
 
 
 _MAX_SHARES = 10_000
-
 _SHARE_SECONDS = 1.0
 
 

@@ -16,7 +16,6 @@ from coaching_service.core.errors import StorageFull, Unavailable
 # A full disk, a used up quota, and the limit of file sizes (ulimit -f).
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
-
 log = structlog.get_logger("coaching_service.temporary_files")
 
 

@@ -11,29 +11,21 @@ from itertools import pairwise
 from typing import Any
 
 SUFFIX_LENGTH = 8
-
 # Letters that Unicode does not decompose into a plain letter and a mark.
 _FOLDED = str.maketrans(
     {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th", "ŋ": "n"}
 )
 
-
 # Embeddings, overrides and isolates, with what ends each; marks such as U+200F only have an effect where they are.
 DIRECTION_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-
 _POP_EMBEDDING, _FIRST_STRONG_ISOLATE, _POP_ISOLATE = "\u202c", "\u2068", "\u2069"
-
 _ENDS_OF = dict.fromkeys("\u202a\u202b\u202d\u202e", _POP_EMBEDDING) | dict.fromkeys("\u2066\u2067\u2068", _POP_ISOLATE)
 
-
 _APOSTROPHE = "'\u2018\u2019\u02bc`\u00b4"
-
 _APOSTROPHES = re.compile(f"[{_APOSTROPHE}]")
-
 
 # Tags are invisible, and only the flags of parts of countries have some: a black flag, letters, and an end.
 _TAGS = re.compile("(\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,6}\U000e007f)|[\U000e0000-\U000e007f]")
-
 
 # Where other programs end a line: line and paragraph separator, next line, and controls that no field accepts any more.
 _SEPARATORS = str.maketrans("\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e", " " * 8)
@@ -152,9 +144,7 @@ def snake_case(camel: str) -> str:
 # Where a formula may begin: in a cell, and behind what separates cells or lines for a spreadsheet that expects other
 # separators than commas.
 _START = r"(^|;|\t|\r\n?|\n)"
-
 _FORMULA = r"(?=[\s\"']*[=+\-@＝＋－＠])"  # full-width characters begin one in some spreadsheets
-
 _UNMARKED, _MARKED = re.compile(_START + _FORMULA), re.compile(f"{_START}'{_FORMULA}")
 
 

@@ -48,15 +48,10 @@ class Message(str):
 
 
 REQUIRED = Message("is required", "REQUIRED")
-
 NULL = Message("must not be null", "NULL")
-
 UNKNOWN_FIELD = Message("is not a known field", "UNKNOWN_FIELD")
-
 NOT_AN_OBJECT = Message("must be an object", "NOT_AN_OBJECT")
-
 EMPTY = Message("should not be empty", "EMPTY")
-
 BEFORE_START = Message("must not be before startDate", "BEFORE_START")
 
 
@@ -91,25 +86,16 @@ def _flatten(messages: Any, path: str) -> Iterator[FieldError]:
 
 
 NAME_LENGTH = 200
-
 TEXT_LENGTH = 10_000
-
 MAX_STRINGS = 50
 
-
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-
 # Separators, control and format characters, and marks without a letter; and letters without a visible glyph.
 _INVISIBLE = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf", "Mn", "Me"})
-
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
-
 _TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
 _LINE_BREAK = re.compile(r"[\n\r\t]")
-
 _DEFAULTS = fields.Field.default_error_messages
 
 

@@ -53,15 +53,10 @@ class LoadUnitConversion(TypedDict):
 
 
 CONVERT = "convert_load_unit"
-
 _OPERATION = "convertLoadUnit"
-
 _STEP_SECONDS = queue.STEP_SECONDS
-
 _AT_ONCE = 50
-
 _FIRST_STEP = timedelta(seconds=1)  # by then no process uses the company as it was before
-
 _WAIT = timedelta(seconds=5)
 
 

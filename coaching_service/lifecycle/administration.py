@@ -407,7 +407,6 @@ def _mail_summary(
 
 
 CREATED, VERIFIED = "backup.created", "backup.verified"
-
 log = structlog.get_logger("coaching_service.backup")
 
 

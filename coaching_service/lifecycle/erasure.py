@@ -34,11 +34,8 @@ from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomersDeleted
 
 ERASE_CUSTOMER = "erase_customer"
-
 BATCH = 500
-
 FILES = 20
-
 # A request that read the client just before the deletion may still write: a second pass erases what it wrote.
 _SECOND_PASS = timedelta(minutes=2)
 
@@ -94,15 +91,10 @@ def _finish(job: Job) -> RunAgain | None:
 
 
 STORE = "store_erasures"
-
 _FOLDER = "erasures"
-
 _PAUSE = timedelta(seconds=5)
-
 _BATCH = 500
-
 _READERS = 8
-
 _MOST_PENDING = 10_000
 
 

@@ -30,9 +30,7 @@ from coaching_service.training.visibility import service as visibility
 
 
 _CHUNK_SIZE, _BYTES_AT_ONCE = 64 * 1024, 16 * 1024
-
 _MAX_RATIO = 50
-
 _MAX_SIZE = 2_000_000_000  # of an entry with sizes of 32 bits, for which zipfile has a limit of 2 GiB
 
 
@@ -225,11 +223,9 @@ COLLECTIONS = (
     "trainingMaxes",
     "workoutBlocks",
 )
-
 # Collections whose records are on days of the calendar, which can be hidden; a record that a coach entered (`manual`)
 # is not part of a day.
 _BY_DAY = ("formResponses", "personalRecords", "workoutBlocks")
-
 # What coaches and their systems store with a record.
 _PRIVATE = ("customerId", "externalId", "metadata", "reviewedAt", "reviewedBy", "clientTexts")
 
@@ -279,7 +275,6 @@ def _without_private(value: Any) -> Any:
 
 
 routes = Routes("/coach/customers/{customerId}/export", tag="Export")
-
 own_routes = Routes("/customer/export", tag="The client's own")
 
 

@@ -11,7 +11,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 
 COLLECT = "collect_orphans"
-
 _INTERVAL = timedelta(hours=1)
 
 

@@ -23,15 +23,10 @@ from coaching_service.people.assistants.models import SCOPES, Scope
 
 
 MAX_LENGTH = 2_000
-
 _LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
-
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*", re.ASCII)
-
 _PRINTABLE = re.compile(r"[\x21-\x7e]+", re.ASCII)
-
 _LOOPBACK_URI = re.compile(r"(http://(?:localhost|127\.0\.0\.1|\[::1\]))(?::\d+)?([/?].*)?", re.ASCII | re.IGNORECASE)
-
 # Browsers handle these schemes themselves instead of passing the code to an application.
 _BROWSER_SCHEMES = re.compile(
     "about|blob|chrome|data|feed|file|filesystem|ftp|intent|jar|javascript|mailto|ms-.*|res|search|search-ms|sms|tel"
@@ -93,9 +88,7 @@ def with_query(uri: str, values: dict[str, str | None]) -> str:
 
 
 SCOPE = "mcp"
-
 _PARTS: dict[str, Scope] = {f"{SCOPE}:{scope}": scope for scope in SCOPES}
-
 SUPPORTED = [SCOPE, *_PARTS]
 
 
@@ -120,16 +113,11 @@ def granted_scopes(requested: str, allowed: Collection[Scope]) -> str:
 
 
 METHODS = ("none", "client_secret_post", "client_secret_basic")
-
 GRANT_TYPES = ("authorization_code", "refresh_token")
-
 _MAX_URIS = 20
-
 _MAX_NAME = 100
-
 # A client without a grant is deleted early; one with a grant is kept as long as the grant lasts without use.
 UNUSED_LIFETIME = timedelta(days=2)
-
 USED_LIFETIME = timedelta(days=90)
 
 

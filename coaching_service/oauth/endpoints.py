@@ -209,16 +209,11 @@ _ERRORS: dict[type[ServiceError], str] = {
     OutcomeUnknown: "temporarily_unavailable",
     CompanySuspended: "access_denied",
 }
-
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
-
 _MAX_BODY_BYTES = 64 * 1024
-
 _MAX_FIELDS = 50
-
 # Per network address in 15 minutes: hosted assistants register for each sign-in, all their users from few addresses.
 _MAX_REGISTRATIONS = 600
-
 _RESOURCE, _SERVER = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 
 
@@ -338,9 +333,7 @@ def _json(body: Mapping[str, object], status: int = 200) -> web.Response:
 
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
-
 _MAX_STATE = 2_500  # URL-encoded characters: the URL of the sign-in page holds it, encoded once more
-
 _SINGLE_PARAMETERS = (
     *("response_type", "client_id", "redirect_uri", "code_challenge", "code_challenge_method", "state", "scope"),
     *("response_mode", "prompt", "request", "request_uri"),
@@ -413,7 +406,6 @@ async def _find_client(services: Services, query: MultiMapping[str], network_add
 
 
 Query = MultiMapping[str]
-
 # Checks of a request whose client is known, in this order, each with its OAuth error code and description.
 _CHECKS: tuple[tuple[Callable[[Query], bool], str, str], ...] = (
     (

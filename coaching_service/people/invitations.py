@@ -51,11 +51,8 @@ recipients = Documents[Recipient](
     incidental=True,
 )
 
-
 FIRST_WEEK_PER_DAY, PER_WEEK = 200, 5
-
 SPACING, WEEK = timedelta(minutes=10), timedelta(days=7)
-
 _DAY = timedelta(days=1)
 
 

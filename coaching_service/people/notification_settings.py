@@ -15,7 +15,6 @@ from coaching_service.core.validation import Integer, Switches, TimeOfDay
 
 
 Kind = Literal["messages", "reminders", "workouts", "checkIns", "digest", "proposals"]
-
 Channel = Literal["mail", "push"]
 
 
@@ -27,11 +26,8 @@ class Channels(TypedDict):
 
 
 _ChannelsChange: TypeAlias = Partial[Channels]
-
 _INPUT = input_of(_ChannelsChange, name="NotificationChannelsInput", description="By which ways to send them.")
-
 _OUTPUT = output_of(Channels, name="NotificationChannels")
-
 
 # Documents of earlier versions have one boolean.
 _Channels: TypeAlias = Annotated[Channels | bool, Switches(_INPUT), fields.Nested(_OUTPUT)]
@@ -73,16 +69,13 @@ class NotificationSettings(TypedDict):
 
 # What is stored, and what a request changes: settings that are left out stay as they are.
 SomeSettings: TypeAlias = Partial[NotificationSettings]
-
 SETTINGS_INPUT = input_of(
     SomeSettings,
     name="NotificationSettingsInput",
     description="Which notifications to get, how and when; settings that are left out stay as they are.",
 )
 
-
 _ON: Channels = {"mail": True, "push": True}
-
 _DEFAULTS: Mapping[str, object] = {
     **dict.fromkeys(get_args(Kind), _ON),
     "showDetails": False,

@@ -93,11 +93,8 @@ class Overview(TypedDict):
 
 
 _FORM_DAYS = 30
-
 _STREAK_WEEKS = (26, 104, 520)  # how many weeks are read, until there is one without training; no streak is longer
-
 _WEEK, _DAY = timedelta(days=7), timedelta(days=1)
-
 _LAST_DAY = date.max - _DAY
 
 

@@ -28,12 +28,9 @@ from coaching_service.training.workouts.reports.blocks import find_agenda
 from coaching_service.training.workouts.reports.models import AgendaBlock
 
 CHECK_INS_AT = "09:00"
-
 _DAY = timedelta(days=1)
-
 # What is scheduled for a time that was over long before is not due; a check-in is as long as it is sent.
 _GRACE = timedelta(minutes=5)
-
 _GRACE_OF_CHECK_INS = timedelta(hours=2)
 
 

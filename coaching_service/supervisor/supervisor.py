@@ -220,13 +220,9 @@ class Worker:
 
 
 _FORCED_END_SECONDS = 2.5  # after SHUTDOWN_SECONDS; a worker ends by itself after 2
-
 _LOST_DATABASE_SECONDS = 2.0
-
 _PAUSES = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0)  # before a worker that ends again and again is started the next time
-
 _STABLE_SECONDS = 60.0
-
 
 log = structlog.get_logger("coaching_service.supervisor")
 

@@ -59,9 +59,7 @@ class NewOwnWorkout(BlockName, WorkoutDate):
 
 OwnWorkoutChange: TypeAlias = Change[NewOwnWorkout]
 
-
 DAYS_TO_MOVE = 7
-
 _Right = Literal["clientsMayMove", "clientsMayAdd"]
 
 

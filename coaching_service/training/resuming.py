@@ -144,9 +144,7 @@ async def resume_schedule(ctx: Context, customer_id: ObjectId, body: ScheduleRes
 
 
 tools = Tools()
-
 _BACK = "back"
-
 _MAX_NAMED = 10
 
 

@@ -30,19 +30,12 @@ from coaching_service.web.forms import FormData, load_form
 from coaching_service.web.pages import Redirect
 
 LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
-
 CSRF_FIELD = "csrf"
-
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
-
 _SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and try again."
-
 _NOTICE_SECONDS = 60
-
 _NOTICE_BYTES = 2_700  # with its encoding and signature less than the 4,096 bytes beyond which browsers ignore a cookie
-
 _DEVICE_TOKENS, _DEVICE_SEPARATOR = 5, "|"  # how many accounts of a browser are known
-
 _NONCE_BYTES, _NONCE_LENGTH = 9, 12  # bytes, and the characters that they are in base64
 
 
@@ -314,13 +307,9 @@ def see_other(location: str) -> web.Response:
 
 
 FORM_NAME, TEMPLATE = "reauthentication", "sign_in/session_expired.html"
-
 SIGNED_IN_AGAIN = "You are signed in again. Nothing has been changed yet: check your entries and submit the form."
-
 STALE_FORM = "This page was out of date, so nothing was changed. Check your entries and submit the form again."
-
 _PREFIX = f"{FORM_NAME}."
-
 _NOT_CARRIED_OVER = ("password", "currentPassword", SUBMISSION_FIELD)
 
 

@@ -215,7 +215,6 @@ _BROWSERS = (
     ("Chrome/", "Chrome"),
     ("Safari/", "Safari"),
 )
-
 _SYSTEMS = (
     ("iPhone", "iPhone"),
     ("iPad", "iPad"),

@@ -156,22 +156,14 @@ class Area:
 
 
 CUSTOMERS = Area("customers")
-
 EXERCISES = Area("exercises")
-
 PROGRAMS = Area("programs")
-
 FORMS = Area("forms")
-
 METRICS = Area("metrics")
-
 NUTRITION = Area("nutrition")
 
-
 AREAS = (CUSTOMERS, EXERCISES, PROGRAMS, FORMS, METRICS, NUTRITION)
-
 ALL_PERMISSIONS = frozenset(f"{area.name}.{action}" for area in AREAS for action in ACTIONS)
-
 READ_PERMISSIONS = frozenset(area.VIEW for area in AREAS)
 
 

@@ -28,13 +28,9 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListPart, ListSelection
 
 NEWEST_FIRST = ("-createdAt", "-_id")
-
 _SUMMARY = tuple(name for name in StoredChange.__annotations__ if name not in ("patch", "feed", "companyId"))
-
 _NUMBERED = tuple(name for name in NumberedChange.__annotations__ if name != "_id")
-
 _WRITTEN_PERIOD = timedelta(days=30)
-
 _NUMBERING_DELAY = timedelta(days=1)  # a change has its number by then
 
 

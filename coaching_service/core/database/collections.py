@@ -58,7 +58,6 @@ class Unsharded:
 
 
 Placement = ShardKey | Unsharded
-
 BY_COMPANY = ShardKey(("companyId",))
 
 
@@ -68,16 +67,11 @@ def find_index(key: ShardKey, indexes: Iterable[Index]) -> Index | None:
 
 
 Document = dict[str, Any]
-
 Filter = dict[str, Any]
-
 PipelineStage = dict[str, Any]
-
 Ownership = Literal["all", "own", "shared"]
-
 # The stored document of a collection: a TypedDict that extends database.models.Stored.
 _EXPORTED_AT_ONCE = 100  # documents, which the driver decodes without a pause
-
 
 D = TypeVar("D", bound=Mapping[str, Any])
 

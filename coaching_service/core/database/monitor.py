@@ -38,11 +38,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("coaching_service.database")
 
-
 _INTERVAL_SHARE = 0.2
-
 _TICKS = 20
-
 _MAX_READS = 5
 
 

@@ -27,24 +27,15 @@ from coaching_service.core.locks import within_transaction
 from coaching_service.core.tracing import measure
 
 P = ParamSpec("P")
-
 T = TypeVar("T")
 
-
 PATIENCE_SECONDS = 20.0
-
 _BACKOFF_SECONDS = 0.005
-
 _MAX_BACKOFF_SECONDS = 0.1
-
 _ABORT_SECONDS = 0.5
-
 _TRANSIENT = "TransientTransactionError"
-
 _COMMIT_UNKNOWN = "UnknownTransactionCommitResult"
-
 _random = random.SystemRandom()  # apart from the generator that tests seed
-
 _endings: set[asyncio.Task[None]] = set()  # the event loop has only weak references to its tasks
 
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 PATH = "/docs/guides"
-
 _MARKS = re.compile(r"[^\w\- ]")
-
 _EXTERNAL = re.compile(r"https?://|mailto:")
 
 
@@ -97,9 +95,7 @@ def _redirect_links(tokens: Sequence[Token]) -> None:
 
 
 _PLACEHOLDERS = {"integer": "1", "boolean": "false"}
-
 _DATE = "2026-03-02"
-
 # References are expanded to this depth; deeper ones are links to the schema.
 MAX_DEPTH = 2
 

@@ -147,7 +147,6 @@ def _not_supported(message: str) -> InvalidFields:
 
 
 _VERSION_TAG = re.compile(r'"(0|[1-9]\d{0,8})"')
-
 _ITEM = "/witems/{witemId}"  # has the version of its block
 
 
@@ -274,7 +273,6 @@ def _reading_first(route: Route, read: Route | None, version: int) -> Route:
 
 
 _JSON = "application/json; charset=utf-8"
-
 _IDEMPOTENCY_KEY = "Idempotency-Key"
 
 

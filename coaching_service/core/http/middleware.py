@@ -36,24 +36,15 @@ from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets
 from coaching_service.core.tracing import NO_TRACER, fail, measure
 
 REQUEST_ID = web.RequestKey("request_id", str)
-
 PRINCIPAL = web.RequestKey("principal", Principal)
 
-
 _VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-
 _SECURITY_HEADERS = {"Server": "coaching-service", "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-
 _CLIENT_CLOSED_REQUEST = 499  # never sent; the customary status in logs and metrics
-
 _UNKNOWN_ROUTE = "unknown"
-
 _PROBES = ("/healthz", "/readyz", "/metrics")  # not traced
-
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
-
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
 
 log = structlog.get_logger("coaching_service")
 
@@ -191,16 +182,13 @@ def _caller(principal: Principal | None) -> dict[str, str]:
 
 
 _STRICT_TRANSPORT_SECURITY = "max-age=31536000"
-
 # What pages and their libraries do not use; the rest timer keeps the screen on, and buttons write to the clipboard.
 _PERMISSIONS_POLICY = (
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), "
     "midi=(), payment=(), usb=()"
 )
-
 # Pages of other sites may show these: files by their signed links, and the icon of the MCP server.
 _EMBEDDABLE = ("/files/", "/app/static/")
-
 _OAUTH = "/oauth/"
 
 
@@ -235,12 +223,9 @@ def _is_part_of_oauth(request: web.Request) -> bool:
 
 
 _PREFLIGHT_SECONDS = 600
-
 _CROSS_ORIGIN_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
-
 # X-API-Key is left out on purpose: a key in a web page is public.
 _REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Prefer, Range, X-Request-Id"
-
 _RESPONSE_HEADERS = (
     "Content-Disposition, Deprecation, ETag, Idempotent-Replayed, Preference-Applied, RateLimit, RateLimit-Policy, "
     "Retry-After, Sunset, X-As-Of, X-Change-Id, X-Request-Id"
@@ -297,7 +282,6 @@ class CrossOrigin:
 
 
 Authenticate = Callable[[Services, web.Request], Awaitable[Principal]]
-
 
 _STATE = web.RequestKey("rate_limit", str)
 

@@ -78,9 +78,7 @@ operation that cannot keep one of these headers refuses it (400 `NOT_SUPPORTED`)
 counts them; nothing is removed or renamed. Ignore fields you do not know.
 """
 
-
 _IDEMPOTENCY_KEY = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": r"^[\x21-\x7e]+$"}
-
 # Whether an operation may be repeated: a word for programs and a sentence for people, by method.
 _RETRY = {
     "GET": ("safe", "Safe to retry."),
@@ -92,20 +90,15 @@ _RETRY = {
     "DELETE": ("safe", "Safe to retry: a repetition is 404."),
     "POST": ("never", "Do not blindly retry."),
 }
-
 _RETRY_WITH_KEY = ("idempotencyKey", "Send an Idempotency-Key; with it a retry is executed once.")
-
 _NOT_MODIFIED = 304
-
 DRY_RUN_EXAMPLE = " dryRun"  # after the operationId, in the recorded examples
-
 _SUCCESS = {
     200: "The request succeeded.",
     201: "The new document.",
     202: "The work has been queued.",
     204: "Deleted; no body.",
 }
-
 # Described once, in `components`: every response may have them, or those that refer to them.
 _SHARED_HEADERS = {
     "ETag": "The version of the content: of a file to send as `If-None-Match`, of a record as `If-Match` of its next "
@@ -118,36 +111,30 @@ _SHARED_HEADERS = {
     "Retry-After": "Whole seconds to wait before the request is sent again. With 409: the first request with the same "
     "`Idempotency-Key` is still running.",
 }
-
 _ERROR_HEADERS: dict[type[errors.ServiceError], tuple[str, ...]] = {
     errors.TooManyRequests: ("Retry-After", "RateLimit", "RateLimit-Policy"),
     errors.Conflict: ("Retry-After",),
     errors.Unavailable: ("Retry-After",),
 }
-
 # Not a parameter of each operation: clients that are generated from the document send it with every request, or never.
 _PREFER = {
     "description": "`handling=strict`: unknown query parameters and body fields are 400 instead of ignored. "
     "`respond-async`: a bulk operation or an undo is a job, and the response is 202.",
     "schema": {"type": "string", "example": "handling=strict"},
 }
-
 _IF_NONE_MATCH = {
     "description": "The `ETag` of the content that the caller has, or several: 304 if it has not changed.",
     "schema": {"type": "string"},
 }
-
 _IF_MATCH = {
     "description": "The `ETag` of the record that the change is based on: 412 `VERSION_CONFLICT`, and nothing is "
     "written, if it has another version by now.",
     "schema": {"type": "string", "example": '"3"'},
 }
-
 _MUST_CREATE = {
     "description": "`*`: 412 `ALREADY_EXISTS`, and nothing is written, if the record exists.",
     "schema": {"type": "string", "enum": ["*"]},
 }
-
 _CREDENTIAL_ERRORS: tuple[type[errors.ServiceError], ...] = (errors.Unauthorized,)
 
 

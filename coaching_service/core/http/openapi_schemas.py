@@ -19,13 +19,9 @@ from coaching_service.core.validation import Output, Switches
 
 
 _SIDE_KEY = "The storage key of the {} photo, or null without one."
-
 _SIDE_URL = "A signed link to the {} photo, valid for two hours; null without one."
-
 _SIDE_THUMBNAIL = "A signed link to a small version of the {} photo, valid for two hours; null without one."
-
 _RATE = "Completed workout days of the last {} days, in percent (0 to 100); null without a workout day."
-
 
 _IDENTIFIERS = {
     "_id": "The identifier: 24 hexadecimal characters.",
@@ -57,7 +53,6 @@ _IDENTIFIERS = {
     "ids": "Identifiers of clients. Either this or `filter`.",
     "excludeIds": "Clients to leave out, with `filter` only.",
 }
-
 _TIMES = {
     "createdAt": "When the document was created.",
     "updatedAt": "When the document was last changed.",
@@ -82,7 +77,6 @@ _TIMES = {
     "it names an offset from UTC (`Z`, `+02:00`). The day is always the one of the block.",
     "days": "How many days to move the blocks; negative moves them back.",
 }
-
 _PAGES = {
     "docs": "The entries of the page.",
     "limit": "The largest number of entries on a page.",
@@ -95,7 +89,6 @@ _PAGES = {
     "prevPage": "The number of the page before this one; null for the first.",
     "nextPage": "The number of the page after this one; null for the last.",
 }
-
 _PEOPLE = {
     "name": "The name.",
     "surname": "The surname.",
@@ -123,7 +116,6 @@ _PEOPLE = {
     "complianceRate90d": _RATE.format(90),
     "count": "The number of clients.",
 }
-
 _ACCESS = {
     "currentPassword": "The password until now.",
     "password": "The password.",
@@ -141,13 +133,11 @@ _ACCESS = {
     "via": "How the caller signed in.",
     "message": "A message to show.",
 }
-
 _BULK = {
     "dryRun": "Whether to report what would happen and write nothing.",
     "failed": "The clients for which it failed, and why.",
     "version": "The version of the document, from 0; it rises by one with each change.",
 }
-
 _TRAINING = {
     "items": "The items, in order.",
     "isRest": "Whether it is a rest day.",
@@ -217,7 +207,6 @@ _TRAINING = {
     "dailyCompliance": "Every day of the range, in order.",
     "workoutBlocks": "The blocks of the day.",
 }
-
 _LIBRARY = {
     "aliases": "Other names of the exercise.",
     "level": "The experience it requires; null if not stated.",
@@ -244,7 +233,6 @@ _LIBRARY = {
     **{f"{side}Url": _SIDE_URL.format(side) for side in ("front", "back", "side")},
     **{f"{side}ThumbnailUrl": _SIDE_THUMBNAIL.format(side) for side in ("front", "back", "side")},
 }
-
 DESCRIPTIONS: dict[str, str] = {
     **_IDENTIFIERS,
     **_TIMES,
@@ -256,9 +244,7 @@ DESCRIPTIONS: dict[str, str] = {
     **_LIBRARY,
 }
 
-
 _NULL = {"type": "null"}
-
 _FIELD_ERROR = {
     "type": "object",
     "description": "What is wrong with one field of the request.",
@@ -269,12 +255,10 @@ _FIELD_ERROR = {
     },
     "required": ["field", "code", "message"],
 }
-
 _MESSAGE = {
     "description": "A sentence, or a list of them. Do not depend on the exact text.",
     "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
 }
-
 ERROR_SCHEMAS: dict[str, dict[str, Any]] = {
     "FieldError": _FIELD_ERROR,
     "MovedDocument": {

@@ -40,11 +40,8 @@ from coaching_service.core.validation import UNKNOWN_FIELD, Choice, Date, Identi
 
 
 MAX_DEPTH = 64
-
 MAX_VALUES = 50_000
-
 _MAX_BYTES_AT_ONCE = 65_536  # takes a few milliseconds; larger bodies are decoded on a thread
-
 _REST_SECONDS = 0.02
 
 
@@ -123,17 +120,11 @@ def _require_unique_names(pairs: list[tuple[str, Any]]) -> None:
 
 Check = Callable[[bytes], Awaitable[None]]
 
-
 BODY_SECONDS = 60.0
-
 INVALID_ID_MESSAGE = "must be an identifier of 24 hexadecimal characters"
-
 _MAX_ADDRESS_LENGTH = 100
-
 _BRACKETED = re.compile(r"(\w+)(?:\[[^\[\]]*\])+")
-
 _MAX_CACHED_QUERY = 256  # characters
-
 _CACHED_FIELDS = (fields.Integer, fields.Boolean, Choice, Date, Identifier, QueryIdentifiers, QueryTime)
 
 
@@ -306,13 +297,9 @@ def validate_body(schema: Schema | Variant | ChangeByStoredType, data: Any) -> A
 
 
 _ACCEPTED = 202
-
 STRICT = "handling=strict"
-
 RESPOND_ASYNC = "respond-async"
-
 IS_STRICT = web.RequestKey("is_strict", bool)
-
 PREFERS_JOB = web.RequestKey("prefers_job", bool)
 
 

@@ -104,12 +104,9 @@ class StaticContent:
 
 
 log = structlog.get_logger("coaching_service")
-
 CHUNK_SECONDS = 60.0  # a receiver that accepts less in that time is disconnected
-
 # A stored file must not run scripts under our origin.
 _CONTENT_SECURITY_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
-
 _NOT_MODIFIED_HEADERS = ("ETag", "Cache-Control", "Content-Security-Policy", "X-Content-Type-Options")
 
 

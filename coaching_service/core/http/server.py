@@ -32,11 +32,8 @@ from coaching_service.core.http.responses import to_json
 
 log = structlog.get_logger("coaching_service")
 
-
 _MAX_DESCRIPTORS = 65_536
-
 _RESERVED_DESCRIPTORS = 128  # for database connections, temporary files and the media worker
-
 _WARNING_SHARE, _CALM_SHARE = 0.8, 0.7
 
 
@@ -108,17 +105,11 @@ PROTOCOL_ERRORS: dict[int, dict[str, str]] = {
     501: {"message": "The method is not supported", "error": "Not Implemented"},
     503: {"message": "Too many connections; try again shortly", "error": "Service Unavailable", "code": "UNAVAILABLE"},
 }
-
 _MAX_ADDRESS_BYTES = 8190
-
 _MAX_HEADER_BYTES = _MAX_ADDRESS_BYTES + 1  # so that the error says which of both is too long
-
 _READS = ("GET", "HEAD")
-
 _VERSIONS = (HttpVersion10, HttpVersion11)
-
 _RETRY_SECONDS = 10
-
 _CLOSING_CHECK_SECONDS = 0.02
 
 
@@ -347,7 +338,6 @@ class Availability:
 
 
 BUDGET = web.RequestKey("budget", Budget)
-
 _INTERRUPTION = web.RequestKey("interruption", Interruption)
 
 

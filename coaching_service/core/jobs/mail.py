@@ -47,7 +47,6 @@ from coaching_service.core.text import DIRECTION_CONTROLS
 
 
 _BREAKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-
 _ADDRESS = re.compile(r"\w\.\w{2}|@|://|\bwww\b", re.IGNORECASE)
 
 
@@ -136,7 +135,6 @@ def _template() -> jinja2.Template:
 
 
 RETENTION = timedelta(days=30)
-
 SANDBOX_ORDER = ("-createdAt", "-_id")
 
 
@@ -202,17 +200,12 @@ async def store_failed(services: Services, job: Job, reason: str) -> None:
 
 
 SEND = "send_mail"
-
 CONNECTIONS = 4  # mails that one process sends at the same time
-
 _RETRY_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440))
-
 
 # The package `email` loses the quotes of a name with these characters where it breaks a long line.
 _SPECIAL = re.compile(r'[()<>\[\]:;@\\,"]')
-
 _SENDER_NAME_LENGTH = 60
-
 
 log = structlog.get_logger("coaching_service.mail")
 

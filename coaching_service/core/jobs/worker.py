@@ -34,20 +34,13 @@ from coaching_service.core.metrics import reading_in_time
 from coaching_service.core.tracing import fail, measure
 
 LEASE = timedelta(seconds=60)
-
 POLL_SECONDS = 2.0
-
 RETRY_SECONDS = (1, 5, 30, 120, 600)
-
 _LONGEST_PAUSE = timedelta(hours=1)  # of a standing job
-
 _LOOK_SECONDS = 1.0
-
 _PROCESS = new_token()
 
-
 JobOutcome = Literal["done", "continued", "interrupted", "failed"]
-
 
 log = structlog.get_logger("coaching_service.jobs")
 
@@ -266,12 +259,9 @@ async def _run_observed(services: Services, step: Step, job: StoredJob, span: Sp
 
 
 FailingKind = Literal["figures", "digests", "check-ins", "notifications", "tombstones", "training-load"]
-
 _FIRST_WAIT, _LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=6)
-
 # Until when the failure of what no longer exists is known: what exists is tried again before.
 _KEPT_SECONDS = round(timedelta(days=2).total_seconds())
-
 alone_log = structlog.get_logger("coaching_service.alone")
 
 

@@ -28,19 +28,13 @@ from coaching_service.core.validation import (
 )
 
 DEFAULT_PAGE, MAX_TOOL_PAGE = 20, 100
-
 IDENTIFIER_LENGTH = 24
-
 # The metadata of an argument that is accepted and not listed: the shape that older versions had.
 UNLISTED = {"unlisted": True}
-
 # The metadata of an argument that is listed as required, although an unlisted one may take its place.
 LISTED_AS_REQUIRED = {"listedAsRequired": True}
-
 _MAX_MESSAGES = 8
-
 _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(\.[0-9]{1,15})?")
-
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -256,9 +250,7 @@ def _description(field: fields.Field[Any]) -> dict[str, Any]:
 
 
 _MAX_CURSOR, _MAX_LIMIT, _DEFAULT_LIMIT = 2_000, 100, 20
-
 _MAX_TEXT = 600
-
 _NUMBERED, _BY_CURSOR = ("totalDocs", "nextPage"), ("nextCursor",)
 
 

@@ -92,7 +92,6 @@ def is_far(today: date, other: date) -> bool:
 
 
 OPEN, CLOSE = "«", "»"
-
 # Fields that people fill in, also with one word; any other text of several words is marked too, except what we write.
 _TYPED_FIELDS = frozenset(
     {
@@ -101,14 +100,10 @@ _TYPED_FIELDS = frozenset(
         *("exerciseName", "formName", "programName", "metricName", "note", "message", "externalId", "supersetId"),
     }
 )
-
 # Lines of workouts are marked where they are written; sets are only numbers and words of their grammar.
 _OWN_FIELDS = frozenset({"hint", "summary", "line", "lines", "session", "sets", "weeks", "bestSet"})
-
 _MARKED = re.compile(f"{OPEN}([^{OPEN}{CLOSE}]*){CLOSE}")
-
 _WITHOUT_MARKS = str.maketrans({OPEN: "‹", CLOSE: "›"})
-
 
 # What tools say that they have done, and what a proposal says instead.
 IMPERATIVES = {
@@ -135,15 +130,12 @@ IMPERATIVES = {
     "set": "set",
     "undid": "undo",
 }
-
 # How lines begin that say of nothing that it was done.
 _UNDONE = ("nothing", "would", "a")
-
 # A verb begins a sentence, or a part of one; what a person typed is left as it is.
 _VERBS = re.compile(
     f"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}|(?:^|(?<=[.:;] )|(?<= and ))(?:{'|'.join(IMPERATIVES)})\\b", re.IGNORECASE
 )
-
 
 Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
 

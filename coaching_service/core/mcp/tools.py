@@ -65,11 +65,8 @@ def _describe(hint: Any, *, with_entries: bool) -> dict[str, Any]:
 
 
 Returned = Mapping[str, Any] | Answer | Written
-
 ToolHandler = Callable[..., Awaitable[Returned]]
-
 Preparation = Callable[..., Awaitable[None]]
-
 Check = Callable[[Context, Mapping[str, Any]], Awaitable[None]]
 
 

@@ -69,16 +69,13 @@ _REFUSED_V4 = tuple(
         *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
     )
 )
-
 # The only unicast addresses that are in use (RFC 4291). Outside of it are loopback, IPv4-mapped addresses, NAT64
 # (64:ff9b::/96, 64:ff9b:1::/48), discard-only, unique local, link-local, site-local and multicast addresses.
 _GLOBAL_UNICAST = IPv6Network("2000::/3")
-
 # IANA IPv6 Special-Purpose Address Registry, within 2000::/3: protocols with Teredo, documentation, 6to4, AS112.
 _REFUSED_V6 = tuple(
     IPv6Network(text) for text in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
 )
-
 # Top-level domains that no public name has (RFC 6761, RFC 6762, RFC 8375) or that routers use.
 _PRIVATE_DOMAINS = frozenset({"localhost", "local", "test", "invalid", "example", "internal", "arpa", "lan", "home"})
 
@@ -127,16 +124,11 @@ def is_local_name(host: str) -> bool:
 
 
 _PORTS = {"https": (443, 8443), "http": (80,)}
-
 _FIRST_FREE_PORT = 1024  # below are the ports of other services of a host, such as mail and remote access
-
 _MAX_HOST = 253
-
 # Outside of ASCII, what is not visible is encoded; within, it is a mistake or an attempt to have two readings.
 _REFUSED = re.compile(r"[\x00-\x20\x7f-\xa0\\#]")
-
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)", re.ASCII)
-
 _PUNYCODE = "xn--"
 
 
@@ -201,15 +193,10 @@ def _is_possible(label: str) -> bool:
 
 
 TOTAL_SECONDS = 15.0
-
 MAX_RESPONSE_BYTES = 64 * 1024
-
 _CONNECT_SHARE = 2 / 3  # of the total time
-
 _LOOKUP_THREADS = 64
-
 _USER_AGENT = "coaching-service"
-
 
 # Finds the addresses of a name: (host, port) to addresses as text. Raises OSError if there are none.
 Lookup = Callable[[str, int], Sequence[str]]

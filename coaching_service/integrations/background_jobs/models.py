@@ -30,9 +30,7 @@ from coaching_service.people.customers.models import OnConflict
 
 
 _OPTIONAL = {"optional": True}
-
 _IDENTIFIER = {"type": "string", "pattern": "^[0-9a-fA-F]{24}$"}
-
 _FAILURE = {
     "type": "object",
     "required": ["code", "message"],
@@ -96,9 +94,7 @@ class _ImportJobResult(FileResult, Removed, SessionDates):
 
 RESULT = output_of(_ImportJobResult, _JobResult, name="ImportJobResult")
 
-
 JobKind = Literal["import", "load_unit", "undo"]
-
 JobStatus = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
@@ -229,14 +225,12 @@ class StoredCompanyJob(Stored):
 
 
 AnyJob = StoredCompanyJob | StoredBulkJob
-
 BACKGROUND_JOB = output_of(
     StoredCompanyJob, name="BackgroundJob", description="Work that continues after the response."
 )
 
 
 NewJob: TypeAlias = Part[StoredCompanyJob, Literal["kind", "work", "caller", "requestedBy", "customerId"]]
-
 
 # What a job has to do, and what it has done.
 JobWork: TypeAlias = Part[
@@ -256,7 +250,6 @@ JobWork: TypeAlias = Part[
         "customerId",
     ],
 ]
-
 
 # Who requested a job of the company; of `work` only the client or the import that it is about.
 JobReaders: TypeAlias = Part[StoredCompanyJob, Literal["_id", "kind", "work", "caller", "requestedBy", "customerId"]]

@@ -98,11 +98,8 @@ async def _find_client(ctx: Context, job: JobReaders | JobWork) -> ObjectId | No
 
 
 FOLLOW = "follow_history_import"
-
 DISCARD = "discard_checked_file"
-
 _FILE_KEPT = timedelta(days=1)
-
 _NAMES: Mapping[JobKind, str] = {"import": "import", "load_unit": "conversion of loads", "undo": "undo of an import"}
 
 
@@ -185,11 +182,8 @@ async def get_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
 
 
 find_readers = store.find_readers
-
 list_latest = store.find_latest
-
 list_unfinished = store.list_unfinished
-
 forget_file = store.forget_file
 
 

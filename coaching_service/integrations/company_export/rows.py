@@ -25,15 +25,10 @@ from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 
 FORMAT = "coaching-service-company"
-
 VERSION = 1
-
 HEADER, ACCOUNT, COACHES, MANIFEST = "export.json", "account.json", "coaches.jsonl", "manifest.json"
-
 ACTIVITY, HISTORY = "activity.jsonl", "history.jsonl"  # to be read by people: an import leaves them out
-
 _RECORDS, _FILES = "records/", "files/"
-
 _MAX_NAME = 100
 
 
@@ -81,7 +76,6 @@ def file_of(entry: str) -> tuple[str, str] | None:
 
 
 _BATCH = 200
-
 _CLIENT_COLUMNS = (
     *("name", "surname", "email", "phone", "birthday", "timezone"),
     *("external_id", "groups", "status", "coach_email"),
@@ -123,15 +117,12 @@ def _row_of(customer: Customer, coaches: Mapping[ObjectId, str]) -> list[object]
 
 # --- Logged sets as CSV, in the columns of Hevy's export, with the client before them (docs/export-format.md) ---------
 
-
 _COLUMNS = (
     *("client_id", "client_name", "title", "start_time", "end_time", "description"),
     *("exercise_title", "superset_id", "exercise_notes", "set_index", "set_type"),
     *("{weight}", "reps", "distance_km", "duration_seconds", "rpe", "rir", "is_completed", "duration_minutes"),
 )
-
 _WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
-
 _SET_TYPES = {"drop": "dropset", "failure": "failure"}
 
 

@@ -45,9 +45,7 @@ from coaching_service.progress.notes import service as notes
 
 
 _SCHEMA = CustomerSchema(exclude=("metadata",))
-
 _LEFT_OUT = "VALUE_LEFT_OUT"
-
 
 # What is compared, and its value.
 Key = tuple[Literal["email", "name"], str]
@@ -184,13 +182,11 @@ def _reject_duplicates(rows: Sequence[CustomerRow]) -> None:
 
 
 BATCH = 200
-
 _ORDER_OPEN: Question = {
     "code": "DATE_ORDER",
     "message": "Are birthdays such as 03/04/1990 day and month, or month and day?",
     "options": ["dmy", "mdy"],
 }
-
 
 _NOT_CHANGED = ("externalId", "sendInvitation")
 

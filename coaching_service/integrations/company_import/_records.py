@@ -84,7 +84,6 @@ class ReferenceCheck:
 
 # The parts of an identifier: the time in seconds, a random value of the process that made it, and a counter.
 _PROCESS, _COUNTER = slice(4, 9), slice(9, 12)
-
 _AUTHOR = "author._id"  # of notes and messages
 
 
@@ -122,7 +121,6 @@ class IdMap:
 
 
 BATCH = 200
-
 _FILES = 4  # of one transaction: storing them takes time, and the lease of the job is a minute
 
 

@@ -51,28 +51,17 @@ _WEEKDAYS = (
     ("saturday", "sat", "sabado", "sab"),
     ("sunday", "sun", "domingo", "dom"),
 )
-
 _WEEKDAY_OF = {name: number for number, names in enumerate(_WEEKDAYS, start=1) for name in names}
-
 _REST = {"rest", "rest day", "off", "day off", "descanso", "dia de descanso", "dia libre"}
-
 _WEEK = re.compile(r".*\b(?:week|wk|semana|sem|w|s)\s*\.?\s*(\d{1,3})\b.*")
-
 _DAY = re.compile(r"(?:day|dia|session|sesion|workout|d)?\s*(\d+)\s*(?:[-:.–—,)]\s*(.*))?", re.IGNORECASE)
-
 # Rows with nothing else say so which week and day the rows below are of; a sheet has `Week 1` above `Sets` and `Reps`.
 _WEEK_LABEL = re.compile(r"(?:week|wk|semana|sem|w)\s*\.?\s*(\d{1,3})\b\s*[-:.–—,(]?\s*(.*?)\)?")
-
 _DAY_LABEL = re.compile(r"(?:day|dia|session|sesion|workout|training|entrenamiento)\s*(?:\d{1,3}|[a-h])\b.*")
-
 _WORD = re.compile(r"([^\W\d]+)\.?\s*(?:[-:–—,(]\s*(.*?)\)?)?")
-
 DAYS_OF_WEEK = 7
-
 LAST_DAY = 3_660
-
 _DIGITS = 6
-
 REST_DAY = "Rest day"
 
 
@@ -171,7 +160,6 @@ class DayNumbers:
 
 Column = Literal["week", "day", "dayNumber", "dayName", "exercise", "set", "superset", "notes"] | PlanField
 
-
 # Words of headings, normalized.
 COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "week": ("week", "wk", "semana", "sem"),
@@ -191,38 +179,22 @@ COLUMNS: Mapping[Column, tuple[str, ...]] = {
     "superset": (*VOCABULARY["superset"], "order", "group", "orden", "grupo"),
     "notes": (*VOCABULARY["notes"], "cues", "instructions", "nota", "comentarios", "indicaciones"),
 }
-
 _COLUMN_OF: Mapping[str, Column] = by_words(COLUMNS)
-
 _LABEL = re.compile(r"([A-Z]\d?|\d[a-z])\s*(?:[).:]\s+|\s[-–—]\s+)(?=\S)")
-
 _LABEL_WITHOUT_SIGN = re.compile(r"(([A-H])(\d))-?\s+(?=\S)")
-
 # `Week 1`, `W1 Sets`, `Sets W1`, by the words of a heading.
 _OF_WEEK = re.compile(r"(?:week|wk|w|semana|sem)\s*(\d{1,3})(?:\s+(.+))?|(.+?)\s+(?:week|wk|w|semana|sem)\s*(\d{1,3})")
-
 _SET_NUMBER = re.compile(r"(?:set|serie)?\s*(\d{1,2})", re.IGNORECASE)
-
 _NUMBERED = re.compile(r"(?:day|dia|día|session|sesion|sesión|workout)?\s*\d+\s*(?:[-:.–—,)]|$)", re.IGNORECASE)
-
 _WITH_UNIT = re.compile(r"\d\s*(?:kgs?|lbs?|%)", re.IGNORECASE)
-
 _SUPERSET = re.compile(r"([A-Za-z]+)\d*|(\d+)[A-Za-z]")
-
 _WEEKS = re.compile(r"\d\s*(?:-|–|—|to|a|\&|,)\s*\d", re.IGNORECASE)
-
 _NAME_LENGTH, _NOTE_LENGTH = 200, 5_000
-
 _WHERE: tuple[Column, ...] = ("week", "day", "dayNumber", "dayName")
-
 _NEEDED: tuple[Column, ...] = (*_WHERE, "exercise")  # for a row to be where it belongs
-
 _NOTHING = {"-", "–", "—"}
-
 _HEADINGS: Mapping[PlanField, str] = {"percent": "%", "rpe": "RPE", "rir": "RIR"}
-
 _MAX_ROWS = 50_000
-
 _MAX_EXERCISES, _MAX_EXERCISES_OF_A_DAY, _MAX_SETS = 5_000, 100, 100
 
 

@@ -30,24 +30,16 @@ if TYPE_CHECKING:
 
 
 _MAX_ENTRIES = 2_000
-
 _MAX_BYTES = 200_000_000
-
 _MAX_TEXT_BYTES = 50_000_000  # of the shared texts, which are read as a whole
-
 _MAX_RATIO = 100
-
 _CHUNK = 1 << 20
-
 _REFUSED = (b"<!DOCTYPE", b"<!ENTITY")  # of which no spreadsheet has any
-
 # A formula without the result that spreadsheet programs store with it.
 _WITHOUT_RESULT = re.compile(
     rb"(?:</(?:\w+:)?f>|<(?:\w+:)?f(?:\s[^<>]*)?/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</|</(?:\w+:)?c>)"
 )
-
 _LONGEST_MATCH = 1_000
-
 _OVERLAP = max(map(len, _REFUSED)) - 1
 
 
@@ -111,37 +103,22 @@ def _require_no_entities(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> No
 
 
 Cell: TypeAlias = str | int | float | bool | datetime | date | time | timedelta | None
-
 # Returns how many of the cells are known headings.
 CountHeadings: TypeAlias = Callable[[Sequence[Cell]], int]
 
-
 MAX_ROWS = 200_000  # of a file, in all its sheets
-
 MAX_COLUMNS = 500
-
 UNSOLVED = "is a formula that was stored without its result: save the file with a spreadsheet program"
-
 _SECTION = re.compile(r"#{3,}\s*([^#]*?)\s*#*")
-
 _DELIMITERS = (",", ";", "\t", "|")
-
 _SAMPLE_BYTES = 64_000
-
 _MAX_SHEET_ROWS = 1_048_576  # that a sheet of Excel has
-
 _TITLE_ROWS = 20
-
 _WORK_SECONDS = 0.001  # without a rest
-
 _EMPTY_RESULT = "str"  # the type of a cell whose formula has an empty text as its result
-
 _COMMA_IN_NUMBER = re.compile(r"[-+]?\d+,\d+")
-
 _QUOTED = re.compile(r'"[^"]*"|\\.')  # parts of the format of a number that do not change it
-
 _DAMAGED = "is a damaged workbook: save it again as XLSX or CSV"
-
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 

@@ -116,7 +116,6 @@ async def _decide_customers(
 
 
 _NEAREST = 3
-
 _EMAIL = Email()
 
 
@@ -202,13 +201,9 @@ def _new_client(client: FileClient) -> CustomerUpsert:
 
 
 UNTITLED = "Workout"
-
 _MAX_SETS = 200  # of an item, as in a log
-
 _NOON = time(12)
-
 _UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
-
 # Exercise, repetitions, load, meters, seconds.
 _Amounts: TypeAlias = tuple[ObjectId, int | None, float | None, float | None, float | None]
 

@@ -189,7 +189,6 @@ class Progress:
 
 
 _IMPORT_OPERATION = "importCompany"
-
 UNDO_OPERATION = "undoImport"
 
 
@@ -244,7 +243,6 @@ async def run_step(services: Services, job: Job) -> None:
 
 # What is stored at once: more keeps the requests of others waiting.
 _BATCH_SESSIONS, _BATCH_SETS = 10, 200
-
 # The fields of a result that change with each batch.
 _COUNTED = ("created", "reported", "imported", "from", "to", "problems")
 

@@ -25,9 +25,7 @@ from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers import service as customers
 
 tools = Tools()
-
 MAX_ROWS = 200
-
 _SHOWN = 20
 
 

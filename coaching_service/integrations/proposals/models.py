@@ -20,14 +20,12 @@ from coaching_service.core.validation import Identifier, ListOf, Text
 from coaching_service.people.customers.models import NamedCustomer
 
 Status = Literal["pending", "executed", "rejected", "expired", "failed", "recalled", "stale"]
-
 _STATUS = (
     "`pending`: a coach has to decide; `executed`: approved and done; `rejected`; `expired`: nobody decided within 24 "
     "hours; `failed`: approved, but the assistant was not allowed to do it any more; "
     "`stale`: the records have changed since; "
     "`recalled`: approved, and its messages were recalled, or deleted before the client had read them."
 )
-
 # The result of a tool as programs read it. It depends on the tool: docs/assistants.md describes each.
 ToolResult: TypeAlias = dict[str, Any]
 

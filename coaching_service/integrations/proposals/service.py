@@ -66,7 +66,6 @@ from coaching_service.training.workouts.blocks import sources
 
 # A coach who is in front of the assistant decides meanwhile.
 _DELAY = timedelta(minutes=1)
-
 _INTERVAL = timedelta(minutes=15)
 
 
@@ -108,13 +107,9 @@ async def write_message(ctx: Context, notification: Notification) -> Message | N
 
 # The operations in the history of what happens to a proposal without a request of a coach.
 PROPOSE, EXPIRE = "propose_change", "expire_proposal"
-
 _HIDDEN = "It changes records that you may not see."
-
 MAX_PENDING = 50  # of one assistant and coach
-
 _LOOK_AGAIN = timedelta(seconds=8)  # whether the records have changed
-
 # Others are of the tool, which could do it when it was proposed.
 _OWN_CONFLICTS = (ProposalClosed.default_code, RequestInProgress.default_code)
 

@@ -84,11 +84,8 @@ from coaching_service.training.workouts.plan_changes import (
 
 
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
-
 MAX_NEW_CLIENTS = 20  # in an hour
-
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
-
 _WINDOW, _WINDOW_OF_CLIENTS = timedelta(minutes=10), timedelta(hours=1)
 
 
@@ -333,7 +330,6 @@ def _before_changes(calls: Sequence[CallSpending], of: str, load: float) -> floa
 
 
 MAX_MESSAGES, MAX_OTHERS = 5, 20
-
 WINDOW = timedelta(minutes=10)
 
 
@@ -388,7 +384,6 @@ def _has_room(recent: list[ChatConfirmation], messages: int) -> bool:
 
 
 TOKEN_LIFETIME = store.CONFIRMATION_LIFETIME
-
 _ORDER = list(Reason)
 
 

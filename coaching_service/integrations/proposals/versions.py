@@ -119,13 +119,10 @@ async def find_unusual(tx: Context, versions: Sequence[Version]) -> list[str]:
 
 
 MOST_CHANGES, _MOST_CHARACTERS = 300, 1_000_000  # of all changes together, but the first one
-
 # What only follows from other records that are listed.
 _IMPLIED = frozenset({"conversation"})
-
 # Labels of fields that the name of a whole record has.
 _IN_NAME = ("Name", "Surname", "Title", "Date")
-
 _NAMING = ("name", "surname", "title", "date", "exerciseId")
 
 

@@ -26,15 +26,10 @@ from coaching_service.library.exercises import override_store, store
 from coaching_service.library.exercises.models import SearchEntry
 
 MIN_TYPO_LENGTH = 4
-
 _MIN_SHARED = 0.4  # of the trigrams of a word, in those that resemble it
-
 _MAX_SIMILAR = 8
-
 _COMMON_PARTS, _OWN_PARTS = 8, 8
-
 _CACHED_TEXTS = 2048
-
 _Key = tuple[ObjectId, str, int, int, bool, bool]  # the values of a SearchEntry
 
 
@@ -299,7 +294,6 @@ def _make_part(keys: Iterable[_Key]) -> IndexPart:
 
 # The whole shared library and what a filter leaves of it; what companies have of their own.
 _common_part: Callable[[tuple[_Key, ...]], IndexPart] = lru_cache(_COMMON_PARTS)(_make_part)
-
 _own_part: Callable[[tuple[_Key, ...]], IndexPart] = lru_cache(_OWN_PARTS)(_make_part)
 
 
@@ -365,11 +359,8 @@ def _with_aliases(entry: SearchEntry, added: Sequence[str] | None) -> SearchEntr
 
 
 ENOUGH_MATCHES = 5
-
 _EXACT, _NAME_PREFIX, _NAME_WORDS, _ALIAS_WORDS, _SUBSTRING = range(5)
-
 _MAX_ALTERNATIVES = 64
-
 # Common abbreviations and short forms, with the words that they stand for.
 ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "bb": ("barbell",),
@@ -405,7 +396,6 @@ ABBREVIATIONS: Mapping[str, tuple[str, ...]] = {
     "quad": ("quadricep",),
     "tri": ("tricep",),
 }
-
 # Which exercises a muscle's short name alone stands for, as an abbreviation of each.
 _COMMON: Mapping[str, frozenset[str]] = {
     "ab": frozenset({"ab wheel rollout", "crunch", "hanging leg raise", "plank", "sit up"}),

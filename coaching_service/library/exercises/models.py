@@ -19,13 +19,9 @@ from coaching_service.core.pagination import Page
 from coaching_service.core.validation import TEXT_LENGTH, Choice, Link, ListOf, StringList, Text, Version
 
 ExerciseType = Literal["strength", "cardio", "stretching", "plyometrics", "mobility"]
-
 Level = Literal["beginner", "intermediate", "expert"]
-
 Role = Literal["primary", "secondary"]
-
 MediaType = Literal["image", "video", "gif", "link"]
-
 MovementPattern = Literal[
     "squat",
     "lunge",
@@ -62,30 +58,18 @@ MovementPattern = Literal[
     "throw",
     "locomotion",
 ]
-
 Force = Literal["push", "pull", "static"]
-
 Mechanic = Literal["compound", "isolation"]
-
 Laterality = Literal["bilateral", "unilateral", "alternating"]
-
 LoadType = Literal["load", "assistance", "added"]
-
 LOAD: LoadType = "load"
-
 ASSISTANCE: LoadType = "assistance"
-
 ADDED: LoadType = "added"
-
 LOAD_TYPES: tuple[LoadType, ...] = get_args(LoadType)
-
 # What a list of exercises can be restricted to, in place of a type.
 MINE, PUBLIC = "my", "public"
-
 TYPES: tuple[ExerciseType, ...] = get_args(ExerciseType)
-
 LEVELS: tuple[Level, ...] = get_args(Level)
-
 _LOAD_TYPE = (
     "What the loads of its sets mean. `load`: more is better. `assistance`: help, as of an assisted pull-up machine: "
     "less is better, and there is no estimated 1RM and no volume load. `added`: added to the body's weight, as of "
@@ -286,9 +270,7 @@ OwnExercise: TypeAlias = Part[
         "thumbnail",
     ],
 ]
-
 ExerciseChange: TypeAlias = Change[NewExercise]
-
 ExerciseFields: TypeAlias = Partial[ExerciseContent]
 
 

@@ -82,7 +82,6 @@ class MetricSetWithArchived(MetricSet):
 
 
 MetricSetChange: TypeAlias = Change[NewMetricsSet]
-
 MetricSetFields: TypeAlias = Partial[MetricSetContent]
 
 
@@ -117,7 +116,6 @@ _UNITS = (
     ("Millimoles per liter", "mmol/l"),
     ("Milligrams per deciliter", "mg/dl"),
 )
-
 
 UNITS: dict[ObjectId, MetricUnit] = {
     stable_id("metric unit", name): {"_id": stable_id("metric unit", name), "name": name, "shortName": short}

@@ -60,45 +60,34 @@ def _of_schedules(name: str, change: type[Schema], description: str) -> Schema:
 
 
 SELECTION = input_of(models.CustomerSelection, _Selected)()
-
 GROUPS_CHANGE = input_of(models.BulkGroupsChange, _SomeGroups)()
-
 TRAINER_ASSIGNMENT = input_of(models.BulkTrainerAssignment, _Selected)()
-
 PROGRAM_ASSIGNMENT = input_of(models.BulkProgramAssignment, _Selected)()
-
 METRICS_SET_ASSIGNMENT = input_of(models.BulkMetricsSetAssignment, _Selected)()
-
 MESSAGE = input_of(models.BulkMessage, _Selected)()
-
 SCHEDULE_ADJUSTMENT = _of_schedules(
     "BulkScheduleAdjustment",
     ScheduleAdjustment,
     "The clients, the days of their calendars, and how the items change.",
 )
-
 EXERCISE_REPLACEMENT = _of_schedules(
     "BulkExerciseReplacement",
     ExerciseReplacement,
     "The clients, the exercise to replace, the one that takes its place, and the days.",
 )
-
 SCHEDULE_CLEARING = _of_schedules(
     "BulkScheduleClearing", ScheduleClearing, "The clients, and the days of their calendars to clear."
 )
-
 SCHEDULE_SHIFT = _of_schedules(
     "BulkScheduleShift",
     WorkoutBlockShift,
     "The clients, the first date of the blocks to shift, and the number of days.",
 )
-
 SCHEDULE_COPY = _of_schedules(
     "BulkScheduleCopy",
     ScheduleCopy,
     "The clients, the days of their calendars to copy, and the date on which the first copy begins.",
 )
-
 SCHEDULE_RESULT = output_of(
     models.BulkResult,
     name="BulkScheduleResult",
@@ -106,25 +95,16 @@ SCHEDULE_RESULT = output_of(
     with_private=("results",),
 )
 
-
 routes = Routes("/coach/customers/bulk", tag="Bulk")
 
-
 Result = models.BulkResult | Accepted
-
 _bulk = partial(routes.post, status=200, returns=models.BulkResult, request_class="bulk", resumable=True)
-
 # An operation on the schedules of clients.
 _schedule = partial(_bulk, access=coach(CUSTOMERS.EDIT), returns=SCHEDULE_RESULT, errors=(NotFound,))
-
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
-
 _FILTER = {"filter": {"archived": False, "groups": ["Morning"]}, "excludeIds": ["66f0c0ffee0000000000abcd"]}
-
 _PROGRAM = {"assignedProgramId": "66f0c0ffee0000000000abcd"}
-
 _WEEK = {"startDate": "2026-03-02", "endDate": "2026-03-08"}
-
 _PROGRESSION = {"load": {"add": 2.5}}
 
 

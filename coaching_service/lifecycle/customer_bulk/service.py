@@ -38,24 +38,17 @@ from coaching_service.training.schedule.service import Effect
 from coaching_service.training.workouts.reports import exercises as exercise_reports
 
 BATCH = 500
-
 # Assigning a program writes many blocks for each client, so it takes one client at a time.
 _PROGRAM_BATCH = 1
-
 # Sending a message writes to several documents of each client, which are locked until all of the batch are written.
 _MESSAGE_BATCH = 20
-
 _MAX_CONFLICTING = 1_000
 
-
 Apply = Callable[[Context, list[ObjectId]], Awaitable[object]]
-
 # Changes a client, or in a dry run decides the same; returns what changes.
 Report = Callable[[Context, ObjectId, bool], Awaitable[ClientChange]]
-
 # Returns the clients to whom the change cannot be applied, each with the reason.
 FindInvalid = Callable[[Context, list[ObjectId]], Awaitable[dict[ObjectId, str]]]
-
 # Called after each batch with the number of clients done so far.
 OnProgress = Callable[[int], Awaitable[None]]
 
@@ -310,7 +303,6 @@ async def _iterate_selected(ctx: Context, selection: Selection) -> AsyncIterator
 
 
 _BATCH = 1
-
 # The skipped workouts that the result of one operation lists, so that a job remains small enough to be stored.
 _MAX_LISTED = 100_000
 

@@ -51,17 +51,13 @@ class AttentionSettings(TypedDict):
 
 
 DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
-
 AccountNotificationsChange: TypeAlias = Partial[AccountNotifications]
-
 _NOTIFICATIONS = input_of(
     AccountNotificationsChange,
     name="AccountNotificationsInput",
     description="Which mails the company sends to its coaches; settings that are left out stay as they are.",
 )
-
 AttentionSettingsChange: TypeAlias = Partial[AttentionSettings]
-
 _ATTENTION = input_of(
     AttentionSettingsChange,
     name="AttentionSettingsInput",

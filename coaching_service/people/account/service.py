@@ -37,8 +37,6 @@ from coaching_service.people.account.store import companies
 from coaching_service.people.identities import service as identities
 
 ERASE = "erase_company"
-
-
 _FIGURE_SETTINGS = ("timezone", "attention")
 
 
@@ -237,11 +235,7 @@ async def enter_sandbox(ctx: Context) -> Context | None:
 
 
 Convert = Callable[[float], float]
-
-
 LOAD_UNITS = ("kg", "lb")
-
-
 _KG_PER_LB = Decimal("0.45359237")  # the international pound
 
 
@@ -307,7 +301,6 @@ async def find_existing(services: Services, company_ids: Sequence[ObjectId]) -> 
 
 
 _PAUSE = timedelta(minutes=5)
-
 _HELD_PAUSE = timedelta(minutes=15)
 
 

@@ -368,9 +368,7 @@ _DATA: Mapping[ActivityType, type] = {
     "workout_moved": MovedWorkoutEventData,
     "workout_added": WorkoutEventData,
 }
-
 _EVENT = output_of(ActivityEvent)
-
 _COMPANY_EVENT = output_of(CompanyEvent, first=("customer", "actor"))
 
 
@@ -391,7 +389,6 @@ def _events(base: type[Schema], name: str) -> fields.Field[list[Any]]:
 ActivityEventPage = part_schema(
     "ActivityEventPage", PagePosition, _events(_EVENT, "Event"), "A page of the activity feed."
 )
-
 CompanyEventList = part_schema(
     "CompanyEventList",
     CursorPosition,

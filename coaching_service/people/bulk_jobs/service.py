@@ -106,16 +106,11 @@ async def load(ctx: Context, caller: StoredCaller) -> Principal | None:
 
 
 MAX_AT_ONCE = 500  # of clients or changes that a request processes before its response
-
 _STEP_SECONDS = queue.STEP_SECONDS
-
 _WAIT = timedelta(seconds=5)
-
 _ID_BYTES = 12
 
-
 _ENDED = "The API key, the assistant or the coach that began this has no access any more"
-
 
 # Processes some of the identifiers of a job with its claim; what was done under the claim before counts as done.
 Work = Callable[[Context, StoredBulkJob, list[ObjectId], Claim], Awaitable[Outcome]]

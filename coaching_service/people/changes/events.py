@@ -32,13 +32,9 @@ from coaching_service.people.changes.models import Event, EventActor, EventPage,
 from coaching_service.people.customers.models import ReasonType
 
 RETENTION = timedelta(days=30)
-
 _CHANGES_A_READ = 500
-
 _MAX_READS = 4
-
 _CHECK_SECONDS = 0.5  # between two checks whether the caller is still connected
-
 
 # Returns at most so many changes after a number.
 _Read = Callable[[int, int], Awaitable[NumberedPage]]
@@ -477,7 +473,6 @@ _DATA: Mapping[EventType, type] = {
     "proposal.decided": ProposalDecidedNotificationData,
     "reminder.sent": ReminderSentNotificationData,
 }
-
 _DATA_OF_KIND: Mapping[str, type] = {
     "customer": CustomerNotificationData,
     "workout": WorkoutNotificationData,

@@ -34,7 +34,6 @@ from coaching_service.people.customers.attention_events import AREA_OF_REASON
 from coaching_service.people.customers.models import ReasonType
 
 DEFAULT_EVENTS = 100
-
 PLACES: Mapping[DecidedIn, str] = {
     "page": "on a page",
     "api": "over the API",
@@ -84,9 +83,7 @@ class DocumentValues(DocumentReference):
 
 
 _ACTOR = output_of(Actor, first=("type",))
-
 _REFERENCE = output_of(DocumentReference, first=("kind",))
-
 _VALUES = output_of(DocumentValues, _REFERENCE)
 
 
@@ -243,10 +240,8 @@ AREAS = {
     "plan": NUTRITION,
     "nutrition_plan": NUTRITION,
 }
-
 # The areas that have permissions of their own for what belongs to a client.
 _AREAS_OF_CLIENTS = (FORMS, METRICS, NUTRITION)
-
 # The recorded fields of the items of workouts that belong to an area.
 RECORDED_FIELDS = {"answers": FORMS, "values": METRICS}
 

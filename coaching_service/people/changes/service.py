@@ -38,17 +38,11 @@ from coaching_service.people.changes.models import (
 from coaching_service.people.customers.attention_events import RENEWAL
 
 _MAX_READS, _CHANGES_A_READ = 10, 500
-
 _RECENT = timedelta(days=1)
-
 _WAIT_SECONDS, _POLL_SECONDS = 2.0, 0.05
-
 _ACTIONS: tuple[Action, ...] = ("created", "changed", "deleted")
-
 _REVERSED: dict[Action, str] = {"created": "removed", "changed": "changed back", "deleted": "restored"}
-
 _KINDS_WITH_LOADS = {"workout", "template", "personal_record", "training_max", "estimated_max"}
-
 _NAMES = {
     "customer": ("client", "clients"),
     "workout": ("workout", "workouts"),
@@ -146,7 +140,6 @@ async def list_newer(
 
 
 get_credentials = history.load_credentials
-
 count_clients = history.count_clients
 
 
@@ -308,7 +301,6 @@ def _values(
 
 
 _CHANGES_A_STEP = 500
-
 _CHECK_SECONDS = 5.0  # between two checks whether the page is still open
 
 

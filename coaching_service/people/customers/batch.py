@@ -186,7 +186,6 @@ async def upsert_external(
 
 _NOT_CHANGED = ("externalId", "sendInvitation", "version")
 
-
 Entry = CustomerUpsert | InvalidEntry
 
 

@@ -46,23 +46,15 @@ from coaching_service.people.team import service as team
 from coaching_service.people.team.models import CoachRemoved
 
 RateOrder = Literal["percentage", "name"]
-
 RateDays = Literal[7, 30, 90]
-
 MOST_COUNTED = 1_000
-
 MOST_DUE = 10_000
-
 SPREAD_SECONDS = 3 * 3600
-
 # The time since when, or from which on, figures are due.
 _LANE_FIELD: dict[FigureLane, str] = {"changes": "figuresChangedAt", "daily": "figuresUntil"}
-
 # The index of changes has only the clients that have changed, so it is read completely to find their companies.
 _FINDING_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.DUE_INDEX}
-
 _COMPANY_INDEX: dict[FigureLane, str] = {"changes": store.CHANGED_INDEX, "daily": store.BY_ID}
-
 _MARK = ("figuresUntil", "figuresChangedAt", "scheduleChanges")
 
 
@@ -340,12 +332,9 @@ def next_renewal(company_id: ObjectId, today: date, timezone: str) -> datetime:
 
 
 UNASSIGN = "unassign_clients"
-
 COUNT_GROUPS = _group_totals.COUNT
-
 # A request that read the coach just before the removal may still assign clients: a second pass unassigns those.
 _SECOND_PASS = timedelta(minutes=2)
-
 _STEP_SECONDS = 1.0
 
 

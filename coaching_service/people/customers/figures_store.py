@@ -41,7 +41,6 @@ from coaching_service.people.customers.store import (
 # What clients that need attention are counted by: the field of each value, and the array that has it.
 ATTENTION_VALUES = {"reasons": (REASON, REASONS), "trainers": (TRAINER, None), "groups": (GROUPS, GROUPS)}
 
-
 # Listed after all others: no reason adds to the score.
 _ONLY_UNAVAILABLE: Filter = {SCORE: 0, REASON: UNAVAILABLE}
 

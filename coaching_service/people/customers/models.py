@@ -56,7 +56,6 @@ class CustomerRoleData(TypedDict):
 
 # The figures by which lists are sorted.
 SortFigure = Literal["compliance", "lastTrained", "unread"]
-
 ReasonType = Literal[
     "health_note",
     "erasure_requested",
@@ -72,7 +71,6 @@ ReasonType = Literal[
     "returning",
     "unavailable",
 ]
-
 REASON_TYPES: tuple[ReasonType, ...] = get_args(ReasonType)
 
 
@@ -296,11 +294,8 @@ class _NewCustomer(SentOrChangedCustomer, IdentityInput):
 
 
 CustomerDetails: TypeAlias = Partial[_Details]
-
 CustomerChange: TypeAlias = Change[_Details]
-
 CustomerUpsert: TypeAlias = Change[_NewCustomer]
-
 NewCustomer: TypeAlias = Partial[_NewCustomer]
 
 
@@ -385,9 +380,7 @@ class GroupTotal(TypedDict):
 
 # What a file may name a client with, the two parts of the name, and which notifications a client wants.
 CustomerIdentity: TypeAlias = Part[Customer, Literal["_id", "name", "surname", "email", "externalId"]]
-
 CustomerNames: TypeAlias = Part[Customer, Literal["_id", "name", "surname"]]
-
 CustomerNotifications: TypeAlias = Part[Customer, Literal["_id", "notifications"]]
 
 
@@ -492,9 +485,7 @@ OwnDetails: TypeAlias = Change[OwnRecord]
 
 
 MAX_CUSTOMERS = 500
-
 BatchCustomer = input_of(SentBatchCustomer, IdentityFields, name="NewBatchCustomer")
-
 _SENT_CUSTOMER = type(patch_of(BatchCustomer, name="BatchCustomer"))
 
 

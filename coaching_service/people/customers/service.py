@@ -43,13 +43,9 @@ from coaching_service.people.notification_settings import NotificationSettings
 from coaching_service.people.team import service as team
 
 SCOPE_FIELDS = (store.TRAINER,)
-
 _ROLE_FIELDS = ("groups", "assignedTo", "isArchived")
-
 _NOT_SHOWN = ("profilePhoto", *store.PRIVATE_ORDER)
-
 _SEARCHED_FIELDS = {"name", "surname", "email"}
-
 _ADDED = "addedClient"
 
 
@@ -57,17 +53,11 @@ _ADDED = "addedClient"
 
 
 find_by_emails = list_store.find_by_emails
-
 list_identities = list_store.find_identities
-
 list_versions = list_store.find_versions
-
 iterate_all = list_store.iterate_all
-
 list_ids_after = store.customers.list_ids_after
-
 exists = store.exists
-
 has_any = store.has_any
 
 

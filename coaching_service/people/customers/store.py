@@ -139,45 +139,26 @@ async def search_page(
 
 
 ARCHIVED = "customerRoleData.isArchived"
-
 GROUPS = "customerRoleData.groups"
-
 TRAINER = "customerRoleData.assignedTo"
-
 ORDER = ("sortName", "sortSurname", "_id")
-
 PRIVATE_ORDER = ORDER[:2]
-
 LAST_TRAINED = "customerRoleData.lastTrainedDate"
-
 LAST_WORKOUT = "customerRoleData.lastWorkoutDate"
-
 SCORE = "attention.score"
-
 REASONS = "attention.reasons"
-
 REASON = f"{REASONS}.type"
-
 UNREAD = "attention.unread"
-
 BY_UNREAD = (f"-{UNREAD}", *ORDER)
-
 ATTENTION_FIELDS = ("name", "surname", "timezone", "profilePhoto", "customerRoleData", "attention")
-
 BY_ATTENTION = (f"-{SCORE}", "_id")
-
 _BY_DUE = Index((ARCHIVED, "figuresUntil"))
-
 _NEEDS_ATTENTION = ((SCORE, {"$gt": 0}),)
-
 # Listed after all clients who need attention, since it adds nothing to their score.
 UNAVAILABLE = "unavailable"
-
 _UNAVAILABLE = ((REASON, {"$eq": UNAVAILABLE}),)
-
 # The periods, in days up to the client's today, for which compliance rates are stored.
 RATE_DAYS = (7, 30, 90)
-
 # Figures that are computed again for a client whose stored ones are due.
 _RENEWED_FIGURES = ("complianceRate7d", "complianceRate30d", "complianceRate90d", "complianceDate")
 
@@ -268,37 +249,21 @@ customers = Documents[Customer](
         after=lambda ctx, documents: counters.count(ctx, documents, 1),
     ),
 )
-
 BY_ORDER = customers.index_name(ARCHIVED, *ORDER)
-
 BY_SUFFIX = customers.index_name(ARCHIVED, "suf")
-
 BY_GROUP = customers.index_name(ARCHIVED, GROUPS, *ORDER)
-
 BY_TRAINER = customers.index_name(ARCHIVED, TRAINER, *ORDER)
-
 BY_ID = customers.index_name("_id")
-
 BY_RATE = {days: customers.index_name(ARCHIVED, rate_field(days), *ORDER) for days in RATE_DAYS}
-
 UNREAD_INDEX = customers.index_name(ARCHIVED, *BY_UNREAD)
-
 BY_LAST_TRAINED = customers.index_name(ARCHIVED, LAST_TRAINED, *ORDER)
-
 SCORE_INDEX = customers.index_name(ARCHIVED, *BY_ATTENTION)
-
 SCORE_INDEX_OF = {field: customers.index_name(ARCHIVED, field, *BY_ATTENTION) for field in (TRAINER, REASON, GROUPS)}
-
 UNAVAILABLE_INDEX = customers.index_name(ARCHIVED, "_id")
-
 EMAIL_INDEX = customers.index_name("email")
-
 EXTERNAL_ID_INDEX = customers.index_name("externalId")
-
 CHANGED_INDEX = customers.index_name(ARCHIVED, "figuresChangedAt")
-
 DUE_INDEX = _BY_DUE.name
-
 UPDATE_INDEX = customers.index_name(ARCHIVED, *BY_UPDATE)
 
 

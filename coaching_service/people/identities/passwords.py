@@ -12,13 +12,10 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 MIN_LENGTH, MAX_LENGTH = 12, 200
 
-
 # The first of OWASP's recommended parameter sets (19 MiB, 2 iterations, 1 lane): it limits how long and how many cores
 # a sign-in takes.
 _hasher = PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
-
 _thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="argon2")
-
 # The hash of a random text, with these parameters: verified against for unknown users, so that they take the same time
 # as a wrong password. Written out, because computing it would delay each start.
 _UNKNOWN_USER = "$argon2id$v=19$m=19456,t=2,p=1$4oXMfutGUWVhdHlHSj1TIg$VJ4Rv/NiGHJ8vKCwh0n38310j08MM8ayDftlYY230hU"
@@ -56,7 +53,6 @@ def _verify(password_hash: str, password: str) -> bool:
 
 
 _LONGEST_REPEATED, _SHORTEST_RUN, _MAX_WORDS = 8, 3, 2
-
 _KEYBOARDS = (
     "qwertyuiopasdfghjklzxcvbnm",
     "qwertzuiopasdfghjklyxcvbnm",
@@ -66,11 +62,8 @@ _KEYBOARDS = (
     "qazwsxedcrfvtgbyhnujmikolp",
     "q1w2e3r4t5y6u7i8o9p0",
 )
-
 _ORDERED = ("!@#$%^&*()_+", "01234567890123456789", "1234567890" * 2, "abcdefghijklmnopqrstuvwxyz", *_KEYBOARDS)
-
 _RUNS = tuple(text for ordered in _ORDERED for text in (ordered, ordered[::-1]))
-
 _WORDS = (
     *("password", "passwort", "motdepasse", "contrasena", "parola", "senha", "haslo", "heslo", "wachtwoord"),
     *("welcome", "willkommen", "bienvenue", "letmein", "login", "admin", "administrator", "root", "user"),
@@ -85,7 +78,6 @@ _WORDS = (
     *("november", "december", "love", "qwerty", "qwertz", "azerty", "asdf", "abc", "coach", "coaching"),
     *("trainer", "training", "fitness", "workout", "gym", "crossfit", "strength", "yoga"),
 )
-
 _SIGNS_OF = {"a": "a@4", "e": "e3", "i": "i1!", "l": "l1", "o": "o0", "s": "s$5", "t": "t7"}
 
 
@@ -94,7 +86,6 @@ def _pattern(word: str) -> str:
 
 
 _WORD = re.compile("|".join(_pattern(word) for word in sorted(_WORDS, key=len, reverse=True)))
-
 _FILLING = re.compile(r"[\W\d_]+")
 
 

@@ -52,7 +52,6 @@ from coaching_service.people.team import service as team
 
 
 MAX_LATENESS = timedelta(hours=2)
-
 # What has no time of its own is sent as long as it is unread or undecided.
 _UNTIMED: tuple[Kind, ...] = ("messages", "proposals")
 
@@ -150,22 +149,14 @@ def _signed(target: str) -> str:
 
 
 OPERATION = "send_reminder"
-
 # What a killed process has claimed is claimed again in time: each is sent within a minute.
 LEASE = timedelta(seconds=20)
-
 _POLL_SECONDS = 1.0
-
 _AT_ONCE = 4
-
 _SUSPENDED_PAUSE = timedelta(minutes=5)
-
 _MAX_COUNT = 10_000
-
 _FIELDS = (*customers.SCOPE_FIELDS, "name", "email", "timezone", "notifications", "customerRoleData.isArchived")
-
 _CLIENT_SETTINGS, _COACH_SETTINGS = "/train/settings/notifications", "/app/settings/notifications"
-
 log = structlog.get_logger("coaching_service.notifications")
 
 

@@ -44,7 +44,6 @@ from coaching_service.people.team.models import CoachRemoved, SignInEmailChanged
 
 
 MAILS = 3  # to one user within 15 minutes
-
 _SENDER = "Coaching service"
 
 
@@ -90,12 +89,9 @@ async def send_again(ctx: Context) -> bool:
 
 
 IMPERSONATION_LIFETIME = timedelta(minutes=15)
-
 _SIGN_UPS = 30  # of a network address, which many users may share, within 15 minutes
 
-
 T = TypeVar("T")
-
 
 log = structlog.get_logger("coaching_service.sessions")
 

@@ -30,11 +30,7 @@ class Permissions(ListOf):
 
 
 CoachRole = Literal["OWNER", "EMPLOYEE"]
-
-
 CustomersScope = Literal["all", "assigned"]
-
-
 PERMISSIONS = (
     "`area.action`; areas: customers, exercises, programs, forms, metrics, nutrition; "
     "actions: view, create, edit, delete."

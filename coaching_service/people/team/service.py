@@ -37,7 +37,6 @@ from coaching_service.people.team.store import coaches
 
 _ALL: Filter = {"role": {"$in": ["OWNER", "EMPLOYEE"]}}
 
-
 # --- the owner and the company ---------------------------------------------------------------------------------------
 
 

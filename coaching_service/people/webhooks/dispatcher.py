@@ -46,7 +46,6 @@ from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, D
 
 
 SLOW_SECONDS = 2.0
-
 _TOTAL = 128
 
 
@@ -153,7 +152,6 @@ class Lane:
 
 
 DISABLE_AFTER = timedelta(days=3)
-
 _MAIL_SUBJECT = "A webhook has been disabled"
 
 
@@ -325,11 +323,8 @@ async def _disable(ctx: Context, webhook_id: ObjectId) -> None:
 
 
 _BATCH = 100
-
 _CHECK_SECONDS = 30.0  # between two looks at the database if nothing is signalled
-
 _OVERLAP_SECONDS = 0.25  # after which the next first attempt no longer waits for the response to the one before
-
 _OWNER_SECONDS = 5.0
 
 
@@ -484,19 +479,12 @@ def _delivery(webhook_id: ObjectId, event: Event) -> dict[str, object]:
 
 
 _LEASE_NAME = "webhooks"
-
 _RENEW_SECONDS = 3.0
-
 _RETRY_SECONDS = 1.0
-
 _RELEASE_SECONDS = 1.0
-
 _DEFECT_SECONDS = 30.0
-
 _LIST_SECONDS = 1.0  # between two looks at which webhooks there are
-
 _MAX_COUNT = 10_000  # of pending deliveries that metrics report
-
 
 log = structlog.get_logger("coaching_service.webhooks")
 

@@ -29,7 +29,6 @@ from coaching_service.people.webhooks.store import webhooks
 
 
 _PREFIX = "whsec_"
-
 _SECRET_BYTES = 32  # the specification wants 24 to 64
 
 
@@ -75,9 +74,7 @@ def _binding(webhook_id: ObjectId) -> str:
 
 
 MAX_WEBHOOKS = 20
-
 ROTATION = timedelta(hours=24)
-
 _URL_MESSAGES = {
     message.code: message
     for message in (

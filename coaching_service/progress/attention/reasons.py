@@ -43,17 +43,11 @@ from coaching_service.training.workouts.reports.models import LatestSessions
 
 # The reasons whose `since` is the time of the newest of those that `count` includes.
 DATED_BY_NEWEST = frozenset({"health_note", "unread_message", "check_in_to_review", "personal_record"})
-
 MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3
-
 OVERDUE_DAYS = 14
-
 ENDING_DAYS = 7
-
 RECORD_DAYS = 7
-
 RETURNING_DAYS = 2
-
 _MOST_IDLE_DAYS = 3_660  # that are looked at, for one on which the client was not absent
 
 
@@ -237,7 +231,6 @@ def _find_unavailable(state: ClientState, _: AttentionSettings) -> DatedReason |
 
 
 _Rule = Callable[[ClientState, AttentionSettings], DatedReason | None]
-
 # What follows from work that is not done.
 _WORK_RULES: Sequence[_Rule] = (
     _find_overdue,
@@ -246,7 +239,6 @@ _WORK_RULES: Sequence[_Rule] = (
     _find_low_compliance,
     _find_nothing_scheduled,
 )
-
 _RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
 
 
@@ -282,9 +274,7 @@ def _weigh(reason: Reason) -> int:
 
 
 MAX_QUOTE = 120
-
 Quotes = Mapping[tuple[ObjectId, ReasonType], str]
-
 _Reader = Callable[[Context, Sequence[Customer]], Awaitable[Mapping[ObjectId, str]]]
 
 

@@ -42,11 +42,8 @@ from coaching_service.progress.attention import service as attention
 
 
 _SHOWN = 10
-
 _WEEKEND = (5, 6)
-
 _DAY = timedelta(days=1)
-
 # One and several of what is counted; a reason without a number has one text.
 _WORDS: Mapping[ReasonType, tuple[str, str]] = {
     "health_note": ("health note", "health notes"),
@@ -140,29 +137,19 @@ def _name(reason: Reason) -> str:
 
 
 FIND_DUE = "renew_compliance"
-
 RENEW_CHANGED = "renew_changed_figures"
-
 RENEW_DAILY = "renew_daily_figures"
-
 MARK_ALL_DUE = "mark_all_figures_due"
-
 # The companies of changes are queued first.
 KINDS: dict[FigureLane, str] = {"changes": RENEW_CHANGED, "daily": RENEW_DAILY}
-
 _BATCH = 200
-
 _MARKED_BATCH = 1_000
-
 # Clients whose companies are queued at once; the companies of all others follow.
 _SEARCHED = 10_000
-
 # The contract promises new figures within 10 seconds of a change.
 _PAUSE = timedelta(seconds=3)
-
 # Of the clients of a company that cannot be loaded, or is suspended.
 _POSTPONEMENT = timedelta(hours=1)
-
 log = structlog.get_logger("coaching_service.attention")
 
 

@@ -17,7 +17,6 @@ from coaching_service.core.validation import Date, Input, Message, SearchedDate,
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder
 
 MAX_LIST_DAYS = 92
-
 PERIODS: tuple[RateDays, ...] = get_args(RateDays)
 
 

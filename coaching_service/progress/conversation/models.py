@@ -22,12 +22,9 @@ from coaching_service.people.customers.models import NamedCustomer
 
 # The two sides of a conversation: the client, and the coaches of the company.
 Side = Literal["client", "company"]
-
 AttachmentKind = Literal["picture", "video", "document"]
 
-
 MAX_TEXT_LENGTH = 5_000  # characters
-
 MAX_ATTACHMENTS = 3
 
 
@@ -180,7 +177,6 @@ class Message(Returned):
 
 
 _FIRST = ("_id", "customerId", "author", "text", "about", "attachments", "createdAt", "updatedAt")
-
 MESSAGE = output_of(Message, first=_FIRST)
 
 
@@ -241,7 +237,6 @@ class SampleMessage(TypedDict):
 
 
 MessageChange: TypeAlias = Change[MessageText]
-
 
 # What a message says, and who has not read it.
 MessageContent: TypeAlias = Part[StoredMessage, Literal["_id", "author", "text", "attachments", "unreadBy", "version"]]

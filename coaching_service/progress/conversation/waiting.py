@@ -40,7 +40,6 @@ from coaching_service.progress.conversation.models import (
 from coaching_service.progress.conversation.store import MESSAGE_ORDER, waiting_messages
 
 DELIVER = "deliver_message"
-
 RECALL_PERIOD = timedelta(seconds=60)
 
 
@@ -188,11 +187,8 @@ async def _delete_delivered(ctx: Context, customer_id: ObjectId, message_id: Obj
 
 # The job that sent mail in version 0.2.
 EARLIER_JOB = "mail_unread_messages"
-
 UNREAD_FOR = timedelta(minutes=10)
-
 INTERVAL = timedelta(hours=1)
-
 _FIELDS = (*customers.SCOPE_FIELDS, "name", "surname")
 
 

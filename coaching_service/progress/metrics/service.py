@@ -59,9 +59,7 @@ _NAME: Final = re.compile(
     r"(my|current|actual|average|daily|fasted|morning|scale)?(body)?weight|bodymass|peso(corporal|actual|corporeo)?"
     r"|(körper)?gewicht|poids(corporel|ducorps)?"
 )
-
 _HIGHEST: Final = 1_000  # in kg or lb; above it is a typing error
-
 _NOT_OF_NAME: Final = re.compile(r"\(.*?\)|\[.*?\]|[^\w]|_")
 
 
@@ -130,11 +128,8 @@ def _copy(entries: Sequence[StoredEntry], units: dict[ObjectId, str]) -> list[Bo
 
 
 FAR_FACTOR: Final = 5
-
 FAR_SHARE: Final = 0.2  # of a value of the last 30 days
-
 _RECENT = datetime.timedelta(days=30)
-
 # The units that know values below zero: temperatures, balances and differences.
 _SIGNED: Final = frozenset({"%", "count", "score", "kcal", "°C"})
 

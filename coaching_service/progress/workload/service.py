@@ -22,7 +22,6 @@ from coaching_service.training.workouts.reports import blocks as queries
 
 
 LoadKind = Literal["sessionLoad", "volumeLoad"]
-
 GroupBy = Literal["day", "week", "month"]
 
 
@@ -76,7 +75,6 @@ class Workload(TypedDict):
 
 
 MAX_DAYS = 3_700
-
 ACUTE_DAYS, CHRONIC_DAYS = 7, 28
 
 

@@ -66,9 +66,7 @@ from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 
 _MAX_DAYS, _MAX_EXERCISES = 366, 50
-
 _CHANGES = ("addLoad", "addPercent", "addReps", "addSets", "setsPercent")
-
 _LOAD_CHANGES = ("addLoad", "addPercent")
 
 
@@ -180,7 +178,6 @@ class ExerciseReplacement(SeveralCalendarsArgument):
 
 
 tools = Tools()
-
 _change = partial(
     tools.tool,
     access=coach(CUSTOMERS.EDIT),
@@ -189,15 +186,10 @@ _change = partial(
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
 )
-
 R = TypeVar("R", bound=ScheduleResult)
-
 _MAX_NAMED, _MAX_LISTED = 10, 30
-
 _LAST_DATE = "9999-12-31"
-
 _MAX_WORKOUTS = 2_000  # that one transaction writes
-
 _LEFT: Mapping[SkipReason, str] = {
     "DONE": "left because something is done",
     "PARTLY_DONE": "changed only where nothing is done",

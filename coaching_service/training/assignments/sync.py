@@ -53,13 +53,9 @@ from coaching_service.training.workouts.reports import blocks as queries
 
 
 SyncState = Literal["same", "changed", "new", "removed", "customised", "done", "past"]
-
 Syncable = Literal["changed", "new", "removed", "customised"]
-
 SYNCABLE: tuple[Syncable, ...] = get_args(Syncable)
-
 DEFAULT_INCLUDE: tuple[Syncable, ...] = ("changed", "new", "removed")
-
 RunningStatus = Literal["current", "upcoming"]
 
 

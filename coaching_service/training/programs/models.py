@@ -94,9 +94,7 @@ class VersionReference(TypedDict):
 
 # The fields of a program to change, and the version the change is based on; those of a stored program to set.
 ProgramChange: TypeAlias = Change[ProgramInput]
-
 ProgramFields: TypeAlias = Partial[_ProgramFields]
-
 
 # A program as assistants read it in a list.
 ProgramName: TypeAlias = Part[StoredProgram, Literal["_id", "name"]]

@@ -36,9 +36,7 @@ from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock
 from coaching_service.training.workouts.items.content import resolve_items
 
 tools = Tools()
-
 _MAX_WORKOUTS, _MAX_DAYS, _NAMED, _LONGEST = 100, 366, 10, 120
-
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
@@ -195,9 +193,7 @@ def _describe_written(replaced: _Replaced) -> str:
 
 
 EXAMPLE = "Day 1: Push"
-
 _HEADING = re.compile(r"day\s+(\d{1,5})\b\s*[:.\-–]?\s*(.*)", re.IGNORECASE)
-
 _REST = "rest"
 
 

@@ -72,7 +72,6 @@ from coaching_service.training.workouts.items.models import ItemChange, ItemInpu
 
 
 _NAMED_DAYS, _NAMED_BLOCKS = 7, 3
-
 OUTCOMES = {"add": "the new ones follow them", "skip": "left as they are", "replace": "replaced where nothing is done"}
 
 
@@ -153,13 +152,10 @@ def last_day_of(first: Day, length: int) -> Day:
 
 
 MAX_BLOCKS = 500
-
 # Blocks of check-ins do not count in MAX_BLOCKS, but are read to know the order of a day.
 _MAX_READ = 10 * MAX_BLOCKS
 
-
 T = TypeVar("T")
-
 R = TypeVar("R", bound=ScheduleResult)
 
 
@@ -506,7 +502,6 @@ def _result(ctx: Context, change: ScheduleChange, *, dry_run: bool) -> ScheduleR
 
 
 Operation = Literal["adjust", "replace-exercise", "clear", "shift", "copy"]
-
 Fields = Mapping[str, Any]
 
 

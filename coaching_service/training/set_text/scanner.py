@@ -12,15 +12,10 @@ from coaching_service.people.account.service import convert_load
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_METERS, MAX_SECONDS, CustomerSet, PlannedSet
 
 _SPACE = re.compile(r"\s*")
-
 _NUMBER = re.compile(r"(\d+)(?:([.,])(\d+))?", re.ASCII)
-
 _WORD = re.compile(r"[a-z]+", re.ASCII | re.IGNORECASE)
-
 _LONGEST_QUOTE = 40
-
 _THOUSANDS = 3  # digits after a separator of thousands
-
 _COMMA_HINT = " (a comma between digits is a decimal comma: write a space after the commas between sets)"
 
 
@@ -143,16 +138,11 @@ def write_number(number: float) -> str:
 
 
 _SECONDS = {"s": 1, "sec": 1, "secs": 1, "second": 1, "seconds": 1, "min": 60, "mins": 60, "minute": 60, "minutes": 60}
-
 TIMES = re.compile(r"[xX×]")
-
 # Words that state a field of a set, and its value.
 Words = Mapping[str, tuple[str, object]]
-
 KINDS: Words = {"warmup": ("isWarmup", True), "drop": ("setKind", "drop"), "failure": ("setKind", "failure")}
-
 _EFFORTS = {"rpe": (1, 10), "rir": (0, 100)}
-
 _METERS = {"m": 1, "meter": 1, "meters": 1, "km": 1_000}
 
 

@@ -56,9 +56,7 @@ from coaching_service.training.workouts.sets import PlannedSet, SetOptions
 
 
 _MAX_NAMES = 200
-
 _NEAREST, _MIN_SCORE = 4, 60
-
 _AREAS: Mapping[Kind, Area] = {"exercise": EXERCISES, "form": FORMS, "metric set": METRICS}
 
 
@@ -304,9 +302,7 @@ def _describe(ctx: Context, kind: Kind, candidates: Sequence[tuple[str, ObjectId
 
 
 tools = Tools()
-
 _MAX_ALL, _NEAR_DAYS, _MAX_DAYS, _MAX_FOUND, _MAX_ITEMS = 1_000, 28, 366, 1_000, 6
-
 _MUSCLES = {normalize(name): identifier for name, identifier in ID_OF.items()}
 
 

@@ -29,19 +29,12 @@ from coaching_service.people.activity.record_types import (
 )
 
 MAX_SETS = 100
-
 MAX_REPS, MAX_SECONDS, MAX_METERS, MAX_LOAD = 100_000, 86_400, 10_000_000, 100_000
-
 MAX_PERCENT = 200
-
 SetType = Literal["reps_load", "reps", "time", "time_load", "distance", "distance_load"]
-
 SetKind = Literal["normal", "drop", "failure"]
-
 SET_KINDS: tuple[SetKind, ...] = get_args(SetKind)
-
 _WARMUP = "A warm-up set: it counts in no figure."
-
 _KIND = "`drop`: with less load, directly after the set before; `failure`: until no further repetition was possible."
 
 
@@ -145,9 +138,7 @@ class PlannedLoad(TypedDict):
 
 
 _Reps: TypeAlias = Annotated[int | None, Integer(minimum=0, maximum=MAX_REPS), Default(None)]
-
 _Seconds: TypeAlias = Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS), Default(None)]
-
 _Meters: TypeAlias = Annotated[float | None, Number(minimum=0, maximum=MAX_METERS), Default(None)]
 
 
@@ -320,25 +311,15 @@ class BlockTotals(Totals):
 
 
 EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD = "epley", "epley_rir", "epley_rpe", "load"
-
 _BODY_WEIGHT = "_body_weight"
-
 _OF_LOADS = (EPLEY, EPLEY_RIR, EPLEY_RPE, LOAD)
-
 FORMULAS = (*_OF_LOADS, *(f"{each}{_BODY_WEIGHT}" for each in _OF_LOADS))
-
 COUNT = "count"
-
 _MAX_REPS = 12
-
 _HIGHEST_RPE = 10
-
 _KILOMETER, _COARSE_METERS = 1_000, 100
-
 _AMOUNTS = ("reps", "load", "seconds", "meters")
-
 RECORD_UNITS = ("kg", "lb", COUNT, "s", "m")
-
 _UNITS: dict[RecordType, str] = {MOST_REPS: COUNT, LONGEST_TIME: "s", FARTHEST_DISTANCE: "m", FASTEST: "s"}
 
 
@@ -517,7 +498,6 @@ def rank_best(record_type: RecordType, best: Best) -> tuple[Any, ...]:
 
 # The smallest usual difference between two loads, of the plates of a gym, by unit.
 STEPS = {"kg": Decimal("2.5"), "lb": Decimal(5)}
-
 _ENDS = (("minPlannedReps", "maxPlannedReps"), ("minPlannedSeconds", "maxPlannedSeconds"))
 
 
@@ -532,7 +512,6 @@ class _EndsInOrder(Input):
 
 
 _ANY = input_of(AnySet, _EndsInOrder)
-
 _LOADED = input_of(PlannedLoad, _ANY)
 
 
@@ -556,7 +535,6 @@ _SETS: tuple[tuple[SetType, type, type[Schema], str, str], ...] = (
         "Work over a distance with a load, such as a carry or a sled.",
     ),
 )
-
 _BY_TYPE: dict[str, type[Schema]] = {each[0]: _schema_of(*each) for each in _SETS}
 
 

@@ -83,7 +83,6 @@ _KINDS: Mapping[ReasonType, _Kind] = {
     "personal_record": _Kind("Personal records", "trophy", "/records", "personal record"),
     "unavailable": _Kind("Away or ill", "bed", "/availability"),
 }
-
 # For how many days all reasons of a client can be dismissed.
 _SNOOZES = ((1, "Until tomorrow"), (3, "For 3 days"), (7, "For a week"))
 
@@ -214,7 +213,6 @@ def describe_filters(
 
 
 _MESSAGES, _OTHERS = 20, 5
-
 _Loader = Callable[[Context, ObjectId, date], Awaitable[Sequence[Any]]]
 
 
@@ -276,11 +274,8 @@ _LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
     "personal_record": (CUSTOMERS.VIEW, _load_records),
 }
 
-
 pages = Pages("/app/attention")
-
 _PATH = "/app/attention"
-
 _CLIENTS_PER_PAGE = 60
 
 

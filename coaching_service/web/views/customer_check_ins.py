@@ -32,13 +32,9 @@ from coaching_service.web.views.customer_layout import customer_path, load_heade
 from coaching_service.web.views.item_results import describe_answer
 
 pages = Pages("/app/customers/{customerId}/check-ins")
-
 _RESPONSES_PER_PAGE = 8
-
 TASK = "task"
-
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 # The rhythms of the form: a weekday by its number, or a number of days.
 RHYTHMS = (
     *((f"weekday-{number}", f"Every {name}") for number, name in enumerate(_WEEKDAYS, start=1)),

@@ -48,15 +48,12 @@ from coaching_service.web.views.customer_calendar import week_page
 from coaching_service.web.views.customer_layout import week_path
 
 PREVIEW_SHOWN = "This is a preview: nothing has been changed."
-
 _NAMED_WORKOUTS = 5
-
 OUTCOMES: dict[OnConflict, str] = {
     "add": "These days have workouts. The new ones are added after them:",
     "skip": "These days have workouts and stay as they are:",
     "replace": "These days have workouts. What is not done of them is removed:",
 }
-
 
 # What happens on target days that have workouts: by default these days are left as they are.
 ConflictChoice: TypeAlias = Annotated[OnConflict, on_conflict("skip")]
@@ -273,7 +270,6 @@ def _describe_block(block: Block, unit: str, *, is_new: bool) -> PreviewedBlock:
 
 
 pages = Pages("/app/customers/{customerId}/schedule")
-
 _NAMED_CHANGES = 3
 
 
@@ -315,9 +311,7 @@ class _OpenRange(Input):
 
 
 COPY_FORM = input_of(CopyForm, ScheduleRange)
-
 ADJUST_FORM = input_of(AdjustForm, _SomeChange)
-
 REPLACE_FORM = input_of(ReplaceForm, _OpenRange)
 
 

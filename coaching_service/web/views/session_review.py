@@ -53,9 +53,7 @@ from coaching_service.web.views.workout.log_pages import CommentForm
 
 
 DeviationKind = Literal["less", "more", "missed", "extra", "swapped"]
-
 _Bounds = tuple[float | None, float | None]
-
 _UNLIMITED = float("inf")
 
 
@@ -297,7 +295,6 @@ def _row(
 
 
 pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review")
-
 _MAX_COMMENTS = 50
 
 
@@ -424,7 +421,6 @@ async def mark_session_comments_read(ctx: Context, customer_id: ObjectId, block_
 
 
 _MESSAGES = 20
-
 # The reasons with something that a coach reads, so that these clients come next.
 _REASONS: tuple[ReasonType, ...] = (
     "health_note",

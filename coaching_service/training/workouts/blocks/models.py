@@ -308,7 +308,6 @@ class _BlockChange(PlannedBlock, _Sent, IdentityInput, BlockPosition, _Version):
 
 # The fields of a block to change, and the version that the change is based on; the same with the items.
 BlockChange: TypeAlias = Partial[_BlockChange]
-
 BlockUpsert: TypeAlias = Change[NewBlock]
 
 
@@ -454,7 +453,6 @@ def _block_list() -> fields.List[Any]:
 
 # A block with logged sets as it is compared with a session to import.
 KnownSession: TypeAlias = Part[StoredBlock, Literal["_id", "date", "name", "startTime", "fingerprint", "items"]]
-
 # An imported session as its undo reads it.
 ImportedSession: TypeAlias = Part[StoredBlock, Literal["_id", "customerId", "date", "version", "items"]]
 

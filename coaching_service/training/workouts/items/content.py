@@ -49,22 +49,15 @@ from coaching_service.training.workouts.items.totals import (
 from coaching_service.training.workouts.sets import PlannedSet, plan_of_done, present_set, with_kind
 
 _FIRST_YEAR, _LAST_YEAR = 1, 9999  # of a `datetime`: elsewhere it may be in a year that does not exist
-
 MAX_ITEMS = 100
-
 # The fields that a coach plans for each type, and those that a log adds: lists.
 PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in PLANNED.items()}
-
 LOGGED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in LOGGED.items()}
-
 # The areas that the logs of items belong to; logs of other types lie under the client.
 LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
 
-
 _ABSENT = tuple(nulls_of(ItemReport))  # in items that are older than these fields
-
 _NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "addedExerciseIds", "bodyWeight", "clientTexts")
-
 # The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
 RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
 
@@ -487,7 +480,6 @@ def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, F
 
 
 T = TypeVar("T")
-
 # Where a reference is in the request, such as `items.2.exerciseId`, and the identifier.
 Reference = tuple[str, ObjectId]
 

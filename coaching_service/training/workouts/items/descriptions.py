@@ -158,7 +158,6 @@ def _format_range(minimum: float | None, maximum: float | None, unit: str) -> st
 
 # What a stored item does not have, or what is computed again.
 COMPUTED_ITEM_FIELDS = tuple(f"items.{name}" for name in (*DERIVED_FIELDS, "order", "version"))
-
 # The documents that items refer to, by the path of the identifier.
 ITEM_REFERENCES = {
     "items.exerciseId": "exercises",
@@ -169,18 +168,12 @@ ITEM_REFERENCES = {
     "items.addedExerciseIds": "exercises",
     "items.metricsFields.metricsSetId": "metricSets",
 }
-
 # The summary of what a client's workout was copied from: as its identifiers change, it is equal to no other.
 UNKNOWN_COPY = ""
-
 _ADDED_ON_READ = ("exercise", "lastTime", "order", "version")
-
 _ADDED_LATER = ("isAmrap", "perSide", "setKind", "loadPercent")  # absent in older sets
-
 _PLANNED_SETS = PlannedSets(required=True)
-
 _SCHEDULED_TIME = ScheduledTime()
-
 _MAXIMA = {name: each.maximum for name, each in checks_of(PerformedSet).items() if isinstance(each, Integer | Number)}
 
 

@@ -40,7 +40,6 @@ from coaching_service.training.workouts.sets import (
 
 
 _TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d", re.ASCII)
-
 _DATE_TIME = re.compile(r"[0-9W-]+[Tt ][0-9.,]+:[0-9:.,]+(Z|[+-][0-9:.]+)?", re.ASCII)
 
 
@@ -83,24 +82,19 @@ class NewWorkoutForm(Input):
 
 
 REASON_LENGTH = 500
-
 ItemType = Literal["EXERCISE", "CIRCUIT", "TASK", "FORM", "METRICS", "REMINDER"]
-
 # The types that make a block a workout, and its day a workout day.
 WORKOUT_TYPES: tuple[ItemType, ...] = ("EXERCISE", "CIRCUIT", "TASK")
 
 
 CUSTOMER_SET = output_of(CustomerSet, description="A set as the client did it.", first=("index", "exerciseId", "round"))
-
 _Exercise: TypeAlias = Annotated[
     ExerciseName,
     fields.Nested(
         output_of(ExerciseName, name="ExerciseSummary", description="The name and instructions of an exercise.")
     ),
 ]
-
 _Note: TypeAlias = Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
-
 _Reason: TypeAlias = Annotated[
     str | None,
     Text(max_length=REASON_LENGTH, allow_blank=True),
@@ -425,7 +419,6 @@ PLANNED: Mapping[ItemType, type] = {
     "METRICS": ScheduledMetrics,
     "REMINDER": ScheduledReminder,
 }
-
 LOGGED: Mapping[ItemType, type] = {
     "EXERCISE": LoggedSets,
     "CIRCUIT": LoggedSets,
@@ -510,11 +503,8 @@ def _new_item(item_type: str, group: Any) -> type[Schema]:
 
 
 _NEW_ITEMS: dict[str, type[Schema]] = {item_type: _new_item(item_type, group) for item_type, group in PLANNED.items()}
-
 NEW_ITEM = Variant(_NEW_ITEMS)
-
 NEW_WORKOUT_ITEM = Variant({item_type: _NEW_ITEMS[item_type] for item_type in WORKOUT_TYPES})
-
 ITEM_CHANGE = ChangeByStoredType(
     {
         item_type: patch_of(input_of(group), name=f"{item_type.capitalize()}ItemChange")
@@ -524,12 +514,9 @@ ITEM_CHANGE = ChangeByStoredType(
 
 
 _ITEM = output_of(ItemBase, first=("_id", "order", "isCompleted", "completedAt"))
-
 # In responses: the first fields of items of each type are in the order of earlier API documents.
 _EXERCISE = ("type", "exerciseId", "exercise", "exerciseSets", "exerciseInstructions", "customerSets")
-
 _CIRCUIT = ("type", "circuitName", "circuitExercises", "rounds")
-
 ITEM_RESPONSE = Variant(
     {
         "EXERCISE": output_of(ExerciseItem, _ITEM, first=_EXERCISE),

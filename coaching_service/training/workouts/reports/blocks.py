@@ -42,22 +42,16 @@ from coaching_service.training.workouts.store import blocks as workout_blocks
 
 Stage = dict[str, Any]
 
-
 IS_REGULAR: Filter = {"checkInId": None}
-
 # Forms, measurements and reminders alone make no workout.
 HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
-
 # Sessions that were imported have been done, but never scheduled: compliance ignores them.
 IS_WORKOUT: Filter = {"isRest": False, "source": None} | HAS_WORKOUT_ITEM | IS_REGULAR
-
 IS_SESSION: Filter = {"done": {"$ne": None}} | HAS_WORKOUT_ITEM | IS_REGULAR
-
 # What a client added makes a workout day only when it is completed.
 _IS_PLANNED_OR_COMPLETED: Stage = {
     "$or": [{"$ne": ["$createdBy", "client"]}, {"$allElementsTrue": ["$items.isCompleted"]}]
 }
-
 # The fields of BlockProgress, in a projection.
 PROGRESS: Stage = {
     **dict.fromkeys(("date", "name", "isRest", "createdBy", "plannedDate"), 1),
@@ -92,9 +86,7 @@ def between(customer_id: ObjectId, first: str, last: str, without: Collection[st
 
 
 _BY_ITEM = blocks.index_name("customerId", "items._id")
-
 _IN_ORDER: Stage = {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}}
-
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
 
 

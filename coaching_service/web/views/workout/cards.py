@@ -56,22 +56,16 @@ from coaching_service.web.views.workout.planned_set_rows import with_indexes
 
 
 Bounds = tuple[float | None, float | None]
-
 _NUMBER = r"\d{1,15}(?:[.,]\d{1,15})?"
-
 _RANGE = re.compile(rf"({_NUMBER})?(?:\s*([-–])\s*({_NUMBER})?)?", re.ASCII)
-
 _MEASURES = ("reps", "time", "distance")
-
 _MARKS: tuple[Literal["isWarmup", "isAmrap", "perSide", "setKind"], ...] = (
     "isWarmup",
     "isAmrap",
     "perSide",
     "setKind",
 )
-
 _EFFORTS: tuple[Literal["rest", "rpe", "rir"], ...] = ("rest", "rpe", "rir")
-
 # The columns of a card in their order: the name of the field, its label, and the keys that a phone shows.
 COLUMNS = (
     ("reps", "Reps", "text"),
@@ -84,7 +78,6 @@ COLUMNS = (
     ("rir", "RIR", "decimal"),
     ("tempo", "Tempo", "text"),
 )
-
 _FIRST_COLUMNS = ("reps", "load", "rest")
 
 
@@ -197,7 +190,6 @@ def _with_range(row: Document) -> Document:
 
 
 pages = WorkoutPages()
-
 # More sets are edited on the page of the item: each set has fourteen fields.
 _MAX_ROWS_OF_CARD, _MAX_ROWS_OF_PAGE = 30, 240
 
@@ -358,9 +350,7 @@ async def place_circuit_exercise(
 
 
 _FIELD = "text"
-
 MAX_TEXT_LENGTH = 20_000
-
 _SUGGESTED_TEMPLATES = 200
 
 
