@@ -253,6 +253,7 @@ async def _call(
         return _error(str(denial.message), _ADVICE_BY_CODE.get(denial.code or "", _ASK_FOR_PERMISSION)), "denied"
     was_asked = request.asks_by is not None and params.request_state is not None
     if was_asked and not confirmation.is_accepted(params):
+        await tool_calls.forget_token(ctx, params.request_state or "")
         return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
     try:
         require_no_conversion(tool.access, ctx.caller)

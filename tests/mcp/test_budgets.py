@@ -148,10 +148,12 @@ async def test_a_workout_whose_last_item_is_removed_counts_as_removed(mcp: McpHt
     for number in (0, 1):
         tool_change(await change(edit(number, 0, 1)))
     tool_change(await change(edit(2, 0)))  # one item is left
-    tool_change(await change(edit(3, 0, 1, action="move", toWorkoutId=blocks[4]["_id"])))  # nothing is lost
-    tool_change(await mcp.call("remove_workout", **about, workoutId=blocks[4]["_id"]))
+    tool_change(await change(edit(3, 0, 1, action="move", toWorkoutId=blocks[4]["_id"])))
+    tool_proposal(await mcp.call("remove_workout", **about, workoutId=blocks[4]["_id"]), "MANY_REMOVED")
     tool_proposal(await change(edit(2, 1)), "MANY_REMOVED")
     tool_proposal(await change(edit(5, 0, 1)), "MANY_REMOVED")
+    rest = {**about, "workoutId": blocks[5]["_id"], "isRest": True}
+    tool_proposal(await mcp.call("update_workout", **rest), "MANY_REMOVED")
     tool_change(await change(edit(5, 0)))
 
 

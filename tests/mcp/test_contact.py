@@ -105,6 +105,8 @@ async def test_what_stays_or_moves_ahead_is_no_contact(with_key: Any, coach: Coa
     known = {**about, "workoutId": today["_id"]}
     tool_change(await without.call("update_workout_items", **known, changes=[{"action": "add", "text": "task: Run"}]))
     tool_change(await without.call("update_workout", **about, workoutId=ahead["_id"], date=DAYS[4]))
+    earlier = await without.call("update_workout", **about, workoutId=ahead["_id"], date=DAYS[1])
+    tool_error(earlier, "may not send mail or messages")
     removed = tool_change(await without.call("remove_workout", **about, workoutId=ahead["_id"]))
     tool_change(await without.call("undo", changeId=removed["changeId"]))
     # It may have been sent already.

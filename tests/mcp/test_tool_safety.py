@@ -58,6 +58,9 @@ async def test_client_that_can_ask_its_user_is_told_to(mcp: McpHttpClient, coach
     tool_error(await call(forms, requestState=state), "declined")
     assert await coach.names() == []
     agreed = {"confirm": {"action": "accept", "content": {}}}
+    asked_again = await call(forms, requestState=state, inputResponses=agreed)
+    assert asked_again["resultType"] == "input_required", "who has declined is asked again"
+    state = asked_again["requestState"]
     assert (await call(forms, requestState="unknown", inputResponses=agreed))["resultType"] == "input_required"
     tool_change(await call(forms, requestState=state, inputResponses=agreed))
     assert await coach.names() == ["Ana"]

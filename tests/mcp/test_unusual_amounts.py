@@ -112,10 +112,16 @@ async def test_more_sets_repetitions_and_time_than_is_usual(mcp: McpHttpClient, 
         ("Squat: 1x3600s", False),
         ("Squat: 1x3601s", True),
         ("circuit Round, 3 rounds:\n- Squat: 1x101", True),
+        ("circuit Round, 10 rounds:\n- Squat: 2x5", False),
+        ("circuit Round, 11 rounds:\n- Squat: 2x5", True),
+        ("Squat: 3x5 @110%", False),
+        ("Squat: 3x5 @111%", True),  # of what is not known
     ):
         result = await mcp.call("create_workout", **create(ana, DAYS[2], text))
         assert ("executed" in result["structuredContent"]) is asks, text
     done = {"customerId": ana["_id"], "workoutId": block["_id"], "text": "Squat: 500 @20kg"}
+    tool_proposal(await mcp.call("log_workout", **done), REASON)
+    done = {"customerId": ana["_id"], "workoutId": block["_id"], "text": "Squat: 21x5 @20kg"}
     tool_proposal(await mcp.call("log_workout", **done), REASON)
     program = {"name": "Base", "days": [{"day": 1, "name": "A", "text": "Squat: 3x101 @20kg"}]}
     tool_proposal(await mcp.call("save_program", **program), REASON)

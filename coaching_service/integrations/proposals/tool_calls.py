@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -74,6 +74,7 @@ from coaching_service.training.workouts.plan_changes import (
     list_load_changes,
     list_moved_loads,
 )
+from coaching_service.training.workouts.usual_loads import count_most
 
 # --- budgets ----------------------------------------------------------------------------------------------------------
 # What an assistant may change without a confirmation in ten minutes, or an hour, over all calls of its key or grant.
@@ -189,12 +190,11 @@ def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallS
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
         spending["loads"].append({"of": of, "before": load.before, "after": load.after})
-    left = {item["_id"] for _, _, after in workouts if after is not None for item in after["items"]}
     for change, before, after in workouts:
         if before is not None and after is not None and not is_plan_changed(before, after):
             continue  # only what was done
         spending["days"] += [f"{change.client_id} {each['date']}" for each in (before, after) if each is not None]
-        spending["removed"] += after is None or _is_replaced(before, after, left)
+        spending["removed"] += after is None or _is_replaced(before, after)
         if before is not None and after is not None:
             spending["loads"] += [
                 {"of": _key(change.client_id, each.exercise_id, each.unit), "before": each.before, "after": each.after}
@@ -228,15 +228,21 @@ async def _only_fills_empty_days(tx: Context, workouts: Sequence[Version]) -> bo
     return bool(added)
 
 
-def _is_replaced(before: DocumentFields | None, after: DocumentFields, left: Set[ObjectId]) -> bool:
-    """Return whether each item of a workout is removed, and not moved to another one (`left`), or is something else."""
-    items = before["items"] if before is not None else []
+def _is_replaced(before: DocumentFields | None, after: DocumentFields) -> bool:
+    """Return whether less than half of a workout's items stay, or it becomes a day of rest.
+
+    An item stays with the same exercises and at least half of its sets; in another workout it does not.
+    """
+    if before is None or not before["items"]:
+        return False
     kept = {item["_id"]: item for item in after["items"]}
-    return bool(items) and all(
-        item["_id"] not in left
-        or (item["_id"] in kept and item.get("exerciseIds") != kept[item["_id"]].get("exerciseIds"))
-        for item in items
-    )
+    stay = [
+        item["_id"] in kept
+        and item.get("exerciseIds") == kept[item["_id"]].get("exerciseIds")
+        and 2 * count_most(kept[item["_id"]])["sets"] >= count_most(item)["sets"]
+        for item in before["items"]
+    ]
+    return 2 * sum(stay) < len(stay) or bool(after.get("isRest") and not before.get("isRest"))
 
 
 def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:
@@ -664,6 +670,11 @@ async def _find_confirmation(tx: Context, call: Call) -> StoredConfirmation | No
     if call.token is None:
         return None
     return await store.find_confirmation(tx, token_hash(call.token), _bound_call(tx, call))
+
+
+async def forget_token(ctx: Context, token: str) -> None:
+    """Delete what a token confirms: the user has declined."""
+    await store.confirmations.delete(ctx, {"tokenHash": token_hash(token)})
 
 
 async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:

@@ -79,15 +79,15 @@ async def complete(tx: Context, changes: Sequence[DocumentChange]) -> list[Versi
 def reaches_people(tx: Context, versions: Sequence[Version]) -> bool:
     """Return whether the transaction sends something to people, or stores what will reach them.
 
-    What only moves to another date counts if it may have reached them before.
+    So does what moves to an earlier date than its author chose, or may have reached them before.
     """
     contacts: Counter[tuple[ObjectId | None, Hashable]] = Counter()
     today = str(tx.caller.today())
     for change, before, after in versions:
         if (contact := change.history.contact) is None:
             continue
-        date = (before or {}).get("date")
-        if before is not None and (date is None or date > today or (after or {}).get("date") == date):
+        date, moved_to = ((each or {}).get("date") for each in (before, after))
+        if before is not None and (date is None or moved_to == date or (date > today and (moved_to or date) > date)):
             contacts.subtract((change.client_id, each) for each in contact(before))
         if after is not None:
             contacts.update((change.client_id, each) for each in contact(after))

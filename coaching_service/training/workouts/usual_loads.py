@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
@@ -25,6 +26,7 @@ MAX_FIRST_KG: Final = 60  # where nothing was done or planned before
 MAX_SETS: Final = 20  # of an item
 MAX_REPS: Final = 100  # of a set
 MAX_SECONDS: Final = 3_600  # of a set
+MAX_PERCENT: Final = 110  # of a training maximum that is not known yet
 _MOST_OF_ANYONE = {"kg": 500, "lb": 1_100}  # where there is no client to compare with
 _PERIOD = timedelta(days=365)
 _FIELDS = (
@@ -55,10 +57,15 @@ async def find_unusual(
     ]
     percents = {exercise_id for kind, exercise_id, _ in new if kind == "percent"}
     bases = await load_percent_bases(ctx, customer_id, percents) if percents else {}
+    of_unknown: dict[ObjectId, float] = {}
     for kind, exercise_id, value in new:
+        if kind == "percent" and exercise_id not in bases and value > MAX_PERCENT:
+            of_unknown[exercise_id] = max(value, of_unknown.get(exercise_id, 0))
         base = bases.get(exercise_id, PercentBase(0, 0))
         load = base.load_of(value) if kind == "percent" else value
         loads[exercise_id] = max(load, loads.get(exercise_id, 0))
+    for exercise_id, named in (await exercises.get_names(ctx, of_unknown)).items() if of_unknown else ():
+        sentences[f"{typed(named['name'])} {of_unknown[exercise_id]:.10g} % of a maximum that is not known"] = None
     unit = ctx.caller.company.load_unit
     if not any(is_far(load, 0, unit) for load in loads.values()):  # whatever was done
         return list(sentences)
@@ -211,13 +218,17 @@ _MOST = {"sets": (MAX_SETS, "sets"), "reps": (MAX_REPS, "repetitions"), "seconds
 
 
 def count_most(item: Workout | None) -> dict[str, float]:
-    """Return the number of sets of an item, and the most repetitions and seconds of one of them, planned or done."""
+    """Return the number of sets of an item in all its rounds, and the most repetitions and seconds of one of them.
+
+    Planned or done; of a circuit, the sets of the exercise that has most of them.
+    """
     counts: dict[str, float] = dict.fromkeys(_MOST, 0)
     if item is None:
         return counts
     planned = [item.get("exerciseSets") or (), *(each["sets"] for each in item.get("circuitExercises") or ())]
     done = item.get("customerSets") or ()
-    counts["sets"] = max(map(len, planned))
+    done_sets = Counter(each.get("exerciseId") for each in done)
+    counts["sets"] = max([max(map(len, planned)) * (item.get("rounds") or 1), *done_sets.values()])
     for each in (*(each for sets in planned for each in sets), *done):
         for name, fields in (
             ("reps", ("minPlannedReps", "maxPlannedReps", "reps")),
