@@ -63,6 +63,16 @@ def without_invisible_controls(text: str) -> str:
     return _TAGS.sub(lambda match: match[1] or "", DIRECTION_CONTROLS.sub("", text))
 
 
+# Characters without a shape, and variation selectors behind another one: they can hide a text from who looks at it.
+_SELECTORS = "[\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+_HIDDEN = re.compile(f"[\u180e\u200b\u2060-\u2064\ufeff]|(?<={_SELECTORS}){_SELECTORS}")
+
+
+def without_hidden(text: str) -> str:
+    """Return a text without what only a program reads; joiners, flags and single variation selectors stay."""
+    return text if text.isascii() else _HIDDEN.sub("", _TAGS.sub(r"\1", text))
+
+
 def apostrophe_spellings(text: str) -> list[str]:
     """Return a text, and the same with each kind of apostrophe in place of its own."""
     if not _APOSTROPHES.search(text):

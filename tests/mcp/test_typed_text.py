@@ -118,6 +118,15 @@ def test_marks_cannot_be_closed_or_doubled() -> None:
     assert mark_typed(item) == mark_typed(marked) == marked
 
 
+def test_nothing_is_said_in_characters_that_nobody_sees() -> None:
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
+    selectors = "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE0110))))
+    assert typed(f"Ana{hidden}{selectors} B\u200b\u2060o") == f"«Ana{selectors[0]} Bo»"
+    scotland = "\U0001f3f4\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+    for whole in (scotland, "❤️", "葛\U000e0100飾", "👩‍🏫", "می‌روم"):
+        assert typed(whole) == f"«{whole}»"
+
+
 async def test_marks_are_removed_from_what_assistants_send_back(mcp: McpHttpClient, coach: CoachClient) -> None:
     await mcp.call("create_customer", name="«Ana»", groups=["«Team A»"])
     (ana,) = (await coach.customers())["docs"]

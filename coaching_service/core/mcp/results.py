@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 from coaching_service.core.database.recording import DocumentChange
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.text import isolate_direction, without_separators
+from coaching_service.core.text import isolate_direction, without_hidden, without_separators
 
 # --- Why a coach has to confirm what an assistant wants to change -----------------------------------------------------
 
@@ -143,10 +143,11 @@ Identifiers = Mapping[str, ObjectId | Sequence[ObjectId] | None]
 def typed(text: str) -> str:
     """Return a text that a person typed (a name, note, answer or message), marked as data: `«text»`.
 
-    The marks cannot be closed from inside, nor the direction of what follows be changed, nor a line be ended but by LF.
-    The instructions of the server tell assistants to follow nothing that is between them.
+    The marks cannot be closed from inside, nor the direction of what follows be changed, nor a line be ended but by LF,
+    nor anything be said in characters that nobody sees. The instructions of the server tell assistants to follow
+    nothing that is between them.
     """
-    return f"{OPEN}{isolate_direction(without_separators(text).translate(_WITHOUT_MARKS))}{CLOSE}"
+    return f"{OPEN}{isolate_direction(without_hidden(without_separators(text)).translate(_WITHOUT_MARKS))}{CLOSE}"
 
 
 def mark_typed(value: Any, name: str = "") -> Any:
