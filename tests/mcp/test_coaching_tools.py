@@ -134,7 +134,7 @@ async def test_attention_and_compliance_of_all_clients(mcp: McpHttpClient, coach
     assert "missed_workout since" in listed
 
     low = await text_of(mcp, "get_compliance", below=60)
-    assert low == f"Compliance of the last 30 days, below 60%: 1\n«Ana» [{ana['_id']}]: 50%"
+    assert low == f"Compliance of the last 30 days, below 60%: 1\n«Ana» [{ana['_id']}]: 50% (1 of 2 workout days)"
     dates = {"startDate": str(coach.ctx.caller.today() - timedelta(days=2)), "endDate": TODAY}
     by_name = tool_result(await mcp.call("get_compliance", **dates))["docs"]
     assert [each["line"] for each in by_name] == [
@@ -143,6 +143,30 @@ async def test_attention_and_compliance_of_all_clients(mcp: McpHttpClient, coach
     ]
     for wrong in ({"period": 8}, {"period": 7, **dates}, {"period": 7, "customerId": ana["_id"]}):
         tool_error(await mcp.call("get_compliance", **wrong), "period")
+
+
+async def test_attention_says_how_many_there_are_and_groups_who_has_the_same_reason(
+    mcp: McpHttpClient, coach: CoachClient
+) -> None:
+    new = [await coach.create_customer(name) for name in ("Ana", "Bo", "Cy")]
+    hurt = await coach.create_customer("Dee")
+    (await coach.post(client_path(hurt, "notes"), {"content": "Left knee", "isHealth": True})).ok(201)
+    await renew(coach)
+
+    first, about_dee, about_the_others = (await text_of(mcp, "get_attention")).splitlines()
+    assert first == "Clients who need attention: 4"
+    assert about_dee.startswith(f"«Dee» [{hurt['_id']}]: score ") and "health_note newest" in about_dee
+    named = ", ".join(f"«{each['name']}» [{each['_id']}]" for each in new)
+    assert about_the_others.startswith(f"{named}: score ")
+    assert about_the_others.endswith("; nothing_scheduled «Nothing was ever scheduled»; trained never")
+    assert "nothing_scheduled «Nothing was ever scheduled»" in about_dee, "it has no date"
+    part = tool_result(await mcp.call("get_attention", limit=2))
+    assert (part["totalDocs"], len(part["docs"])) == (4, 2)
+    assert (await text_of(mcp, "get_attention", limit=2)).startswith(
+        "Clients who need attention: 4; shown 2; more with after "
+    )
+    away = await text_of(mcp, "get_attention", inactiveDays=1)
+    assert away.startswith("Clients without a session in 1 days: none"), "they were created today"
 
 
 async def test_activity_has_plan_changes_with_their_change(mcp: McpHttpClient, coach: CoachClient) -> None:

@@ -251,7 +251,7 @@ def _description(field: fields.Field[Any]) -> dict[str, Any]:
 
 _MAX_CURSOR, _MAX_LIMIT, _DEFAULT_LIMIT = 2_000, 100, 20
 _MAX_TEXT = 600
-_NUMBERED, _BY_CURSOR = ("totalDocs", "nextPage"), ("nextCursor",)
+_NUMBERED, _BY_CURSOR = ("totalDocs", "nextPage"), ("totalDocs", "nextCursor")
 
 
 class ListedLine(TypedDict):
@@ -295,8 +295,9 @@ class PartOfLines(Lines):
 
 
 class PartWithHint(PartOfLines):
-    """A part of a list, and what else to look for."""
+    """A part of a list, how many entries there are if that is known, and what else to look for."""
 
+    totalDocs: NotRequired[int]
     hint: NotRequired[str]
 
 
@@ -346,10 +347,11 @@ def _list_line(line: str, _id: ObjectId | None) -> ListedLine:
 
 def _describe_extent(page: Mapping[str, Any]) -> str:
     shown = len(page["docs"])
+    total = page.get("totalDocs", shown)
     if "hasMore" in page:
         more = f"; more with after {page['nextCursor']}" if page.get("nextCursor") else "; more" * page["hasMore"]
-        return (str(shown) if shown else "none") + more
-    total = page.get("totalDocs", shown)
+        more = f"; shown {shown}{more}" if total > shown else more
+        return (str(total) if total else "none") + more
     more = f"; shown {shown}, more on page {page['nextPage']}" if page["hasNextPage"] else ""
     return (str(total) if total else "none") + more
 

@@ -153,12 +153,15 @@ async def count_attention(
     reasons: Sequence[ReasonType] = (),
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
+    inactive_since: date | None = None,
 ) -> int:
     """Return how many active clients in the coach's scope need attention, counting no further than MOST_COUNTED.
 
     The filters are as in `list_attention`.
     """
     where = _attention_filter(ctx, reasons, groups, trainers)
+    if inactive_since is not None:
+        return await figures_store.count_inactive(ctx, where, inactive_since, MOST_COUNTED)
     return await figures_store.count_by_attention(ctx, where, MOST_COUNTED, hidden=attention_events.list_hidden(ctx))
 
 

@@ -154,13 +154,21 @@ async def find_inactive(
     Highest score first; `condition` is the condition of a cursor. `hidden` reasons do not count. Each client has the
     fields of the attention list.
     """
-    created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
-    never: Filter = {LAST_TRAINED: None, "createdAt": {"$lt": created}}
-    idle: Filter = {"$or": [{LAST_TRAINED: {"$lte": str(since)}}, never]}
     if condition and condition[SCORE]["$lte"] is not None:
         condition = {"$or": [condition, {SCORE: None}]}  # not computed yet: they are the last
     stages: list[PipelineStage] = [*_hide(hidden), {"$match": condition}, *_first_by_score(limit)]
-    return await customers.aggregate(ctx, {"$and": [where, idle]}, *stages, hint=BY_LAST_TRAINED)
+    return await customers.aggregate(ctx, _idle(where, since), *stages, hint=BY_LAST_TRAINED)
+
+
+async def count_inactive(ctx: Context, where: Filter, since: date, limit: int) -> int:
+    """Return how many clients `find_inactive` finds, counting no further than `limit`."""
+    return await customers.count(ctx, _idle(where, since), limit=limit, hint=BY_LAST_TRAINED)
+
+
+def _idle(where: Filter, since: date) -> Filter:
+    created = datetime(since.year, since.month, since.day, tzinfo=UTC) + timedelta(days=1)
+    never: Filter = {LAST_TRAINED: None, "createdAt": {"$lt": created}}
+    return {"$and": [where, {"$or": [{LAST_TRAINED: {"$lte": str(since)}}, never]}]}
 
 
 async def count_by_attention(ctx: Context, where: Filter, limit: int, *, hidden: Sequence[ReasonType]) -> int:

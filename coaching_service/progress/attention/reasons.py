@@ -44,6 +44,9 @@ from coaching_service.training.workouts.reports.models import LatestSessions
 # The reasons whose `since` is the time of the newest of those that `count` includes.
 DATED_BY_NEWEST = frozenset({"health_note", "unread_message", "check_in_to_review", "personal_record"})
 MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3
+
+NEVER_SCHEDULED = "Nothing was ever scheduled"
+
 OVERDUE_DAYS = 14
 ENDING_DAYS = 7
 RECORD_DAYS = 7
@@ -359,7 +362,7 @@ def _describe_scheduled(ctx: Context, client: Customer) -> str:
     last = client["customerRoleData"]["lastWorkoutDate"]
     if last and last > str(ctx.caller.today(client.get("timezone"))):
         return f"Nothing in the coming days; later workouts until {last}"
-    return f"Last scheduled on {last}" if last else "Nothing was ever scheduled"
+    return f"Last scheduled on {last}" if last else NEVER_SCHEDULED
 
 
 def _describe_ending(ctx: Context, client: Customer) -> str:

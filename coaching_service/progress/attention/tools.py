@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
@@ -13,7 +16,7 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.pagination import CursorPage
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
-from coaching_service.people.customers import bulk
+from coaching_service.people.customers import bulk, derived_figures
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.listing import match_groups
 from coaching_service.people.customers.models import ReasonType
@@ -27,7 +30,7 @@ from coaching_service.progress.attention.models import (
     AttentionQuery,
     AttentionReason,
 )
-from coaching_service.progress.attention.reasons import DATED_BY_NEWEST
+from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, NEVER_SCHEDULED
 
 tools = Tools()
 
@@ -44,7 +47,7 @@ class AttentionFilter(ToolPart):
     inactiveDays = Integer(
         minimum=1,
         maximum=MAX_INACTIVE_DAYS,
-        **optional("Only clients without a session in so many days."),
+        **optional("Only without a session in so many days."),
     )
     groups = StringList(load_default=list, metadata={"description": "Only clients in any of these groups."})
 
@@ -61,40 +64,56 @@ async def get_attention(
     after: str | None,
 ) -> Answer:
     """List the active clients who need a coach, most urgent first, with all their reasons: how many of each, since
-    when, and what caused it. Begin here."""
+    when, and what caused it."""
     wanted = await match_groups(ctx, groups)
-    part = await service.list_attention(
+    chosen = [*wanted.known, *wanted.unknown] or None
+    since = None if inactive_days is None else ctx.caller.today() - timedelta(days=inactive_days)
+    part, total = await gather_reads(
         ctx,
-        reasons=reasons,
-        groups=[*wanted.known, *wanted.unknown] or None,
-        inactive_days=inactive_days,
-        limit=limit,
-        after=after,
+        service.list_attention(
+            ctx, reasons=reasons, groups=chosen, inactive_days=inactive_days, limit=limit, after=after
+        ),
+        derived_figures.count_attention(ctx, reasons=reasons, groups=chosen, inactive_since=since),
     )
     ids = [entry["customer"]["_id"] for entry in part["docs"]]
     timezones = {each: client["timezone"] for each, client in (await bulk.load_identities(ctx, ids)).items()}
     company = ctx.caller.company.timezone
-    lines = [_describe(entry, timezones.get(each) or company) for each, entry in zip(ids, part["docs"], strict=True)]
+    alike: dict[tuple[str, ObjectId | None], list[AttentionEntry]] = {}  # of one reason: in one line if it is the same
+    for each, entry in zip(ids, part["docs"], strict=True):
+        facts = _describe(entry, timezones.get(each) or company)
+        alike.setdefault((facts, each if len(entry["reasons"]) > 1 else None), []).append(entry)
+    lines = [f"{', '.join(map(_name, some))}: {facts}" for (facts, _), some in alike.items()]
     title = (
         "Clients who need attention" if inactive_days is None else f"Clients without a session in {inactive_days} days"
     )
-    return list_answer(title, part, lines, ids=ids, hint=suggest_groups(wanted))
+    return list_answer(
+        f"{title} (at least)" if total == derived_figures.MOST_COUNTED else title,
+        {**part, "totalDocs": total},
+        lines,
+        ids=[some[0]["customer"]["_id"] if len(some) == 1 else None for some in alike.values()],
+        hint=suggest_groups(wanted),
+    )
+
+
+def _name(entry: AttentionEntry) -> str:
+    customer = entry["customer"]
+    return f"{typed(' '.join(filter(None, (customer['name'], customer['surname']))))} [{customer['_id']}]"
 
 
 def _describe(entry: AttentionEntry, timezone: str) -> str:
     customer = entry["customer"]
-    name = " ".join(filter(None, (customer["name"], customer["surname"])))
-    facts = join_facts(
+    return join_facts(
         f"score {entry['score']}",
         ", ".join(_describe_reason(reason, timezone) for reason in entry["reasons"]),
         f"trained {customer['lastTrainedDate'] or 'never'}",
         customer["complianceRate7d"] is not None and f"7d {format_figure(customer['complianceRate7d'], '%')}",
     )
-    return f"{typed(name)} [{customer['_id']}]: {facts}"
 
 
 def _describe_reason(reason: AttentionReason, timezone: str) -> str:
-    """Return a reason in words; its date is one of the client."""
+    """Return a reason in words; its date is one of the client. What never was has none."""
+    if reason["quote"] == NEVER_SCHEDULED:
+        return f"{reason['type']} {typed(NEVER_SCHEDULED)}"
     count = f" x{reason['count']}" if reason["count"] > 1 else ""
     since = "newest" if reason["type"] in DATED_BY_NEWEST else "since"
     quote = f" {typed(reason['quote'])}" if reason["quote"] else ""

@@ -206,6 +206,19 @@ async def list_stored(
     return {"docs": docs, "nextCursor": part["nextCursor"], "hasMore": part["hasMore"]}
 
 
+async def count_days(ctx: Context, today_of: Mapping[ObjectId, date], days: int) -> dict[ObjectId, tuple[int, int]]:
+    """Return, by client, the workout days of the last `days` days and how many are completed. Access is not checked.
+
+    `today_of`: the clients with today's date where they are.
+    """
+    days_of = await get_days(ctx, today_of)
+    first = {client: str(_first_of_days(today, days)) for client, today in today_of.items()}
+    return {
+        client: count_workout_days((day for day in days_of[client] if day["date"] >= first[client]), today)
+        for client, today in today_of.items()
+    }
+
+
 def _present_stored(client: CustomerRate) -> ClientCompliance:
     return {
         "customerId": client["_id"],

@@ -23,6 +23,7 @@ from coaching_service.core.mcp.arguments import (
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Date, Identifier, Integer, invalid
+from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.derived_figures import RateDays
 from coaching_service.progress.compliance import service
@@ -36,7 +37,7 @@ _USUAL_PERIOD: RateDays = 30
 class ComplianceQuery(ToolPart):
     """One client, or all with a filter; the dates: both or neither."""
 
-    customerId = Identifier(**optional("The client; without it all clients."))
+    customerId = Identifier(**optional("Without it all clients."))
     startDate = Date(load_default=None, metadata={"description": "First day; with endDate."})
     endDate = Date(load_default=None, metadata={"description": "At most a year later, for all clients 92 days."})
     period = Integer(
@@ -85,13 +86,18 @@ async def get_compliance(
         days = period or _USUAL_PERIOD
         title = f"Compliance of the last {days} days" + (f", below {below}%" if below is not None else "")
         part = await service.list_stored(ctx, days, below=below, limit=limit, after=after)
+        clients = await bulk.load_identities(ctx, [client["customerId"] for client in part["docs"]])
+        today_of = {each: ctx.caller.today(client["timezone"]) for each, client in clients.items()}
+        counts = await service.count_days(ctx, today_of, days)
+        for client in part["docs"]:
+            client["totalWorkoutDays"], client["completedWorkoutDays"] = counts.get(client["customerId"], (None, None))
     ids = [client["customerId"] for client in part["docs"]]
     return list_answer(title, part, [_describe_client(client) for client in part["docs"]], ids=ids)
 
 
 def _describe_client(client: ClientCompliance) -> str:
     total, completed = client["totalWorkoutDays"], client["completedWorkoutDays"]
-    counts = "" if total is None else f" ({completed} of {total} workout days)"
+    counts = f" ({completed} of {total} workout days)" if total else ""
     figure = format_figure(client["workoutCompletionPercentage"], "%")
     return f"{typed(client['name'])} [{client['customerId']}]: {figure}{counts}"
 
