@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -145,3 +145,10 @@ async def test_undo_says_what_it_does_and_what_prevents_it(mcp: McpHttpClient, c
     )
     undone = tool_change(await mcp.call("undo", changeId=renamed["changeId"]))
     assert undone["summary"] == f"Undid: changed back 1 workout of «Ana», {TODAY}."
+
+    tomorrow = str(date.fromisoformat(TODAY) + timedelta(days=1))
+    moved = tool_change(await mcp.call("update_workout", **known, date=tomorrow))
+    undone = tool_change(await mcp.call("undo", changeId=moved["changeId"]))
+    assert undone["summary"] == f"Undid: changed back 1 workout of «Ana», moved back from {tomorrow} to {TODAY}."
+    (block,) = await coach.calendar(client, TODAY, tomorrow)
+    assert block["date"] == TODAY

@@ -116,26 +116,31 @@ async def _describe_clients(ctx: Context, ids: Sequence[ObjectId]) -> str:
 
 
 def _describe_dates(documents: Sequence[DocumentChange]) -> str:
-    dates = sorted({day for each in _list_days(documents) for day in each})
+    """Return where the workouts are now, else where they were; of a move from one day to another, both."""
+    days = _list_days(documents)
+    if len(set(days)) == 1 and None not in days[0] and days[0][0] != days[0][1]:
+        return f", moved back from {days[0][0]} to {days[0][1]}"
+    dates = sorted({after or before or "" for before, after in days})
     return "" if not dates else f", {dates[0]}" if dates[0] == dates[-1] else f", {dates[0]} to {dates[-1]}"
 
 
 def _count_days(documents: Sequence[DocumentChange]) -> int:
     """Return the days from the first to the last whose workouts are changed: before or after, whichever are more."""
-    return max(map(count_span, _list_days(documents)))
+    days = _list_days(documents)
+    return max(count_span(filter(None, each)) for each in ((day[0] for day in days), (day[1] for day in days)))
 
 
-def _list_days(documents: Sequence[DocumentChange]) -> tuple[set[str], set[str]]:
-    """Return the dates of the workouts that are changed: before, and after."""
-    days: tuple[set[str], set[str]] = (set(), set())
+def _list_days(documents: Sequence[DocumentChange]) -> list[tuple[str | None, str | None]]:
+    """Return the date of each workout that is changed, before and after; None where it was not, or is not any more."""
+    days = []
     for workout in documents:
         if workout.history.kind != "workout":
             continue
         before, after = workout.values.get("date", (workout.known["date"],) * 2)
-        if workout.action != "created" and isinstance(before, str):
-            days[0].add(before)
-        if workout.action != "deleted" and isinstance(after, str):
-            days[1].add(after)
+        was = before if workout.action != "created" and isinstance(before, str) else None
+        now = after if workout.action != "deleted" and isinstance(after, str) else None
+        if was or now:
+            days.append((was, now))
     return days
 
 
