@@ -73,10 +73,14 @@ Asking = Literal["form", "url"]
 
 @dataclass(frozen=True)
 class Servers:
-    """The servers of applications that show views, and of those that do not."""
+    """The servers of applications that show views, and of those that do not.
+
+    `read_only_instructions`: what they say about themselves to a caller who may only read.
+    """
 
     plain: Server[Any]
     with_views: Server[Any]
+    read_only_instructions: str
 
 
 @dataclass(frozen=True)
@@ -229,6 +233,8 @@ async def _serve(
         text = _invalid_params(message.method, error) if isinstance(error, ValidationError) else details.message
         return failure(details.code, text, status, message.id, details.data or None)
     session = None
+    if ctx.caller.read_only and "instructions" in result:
+        result = result | {"instructions": servers.read_only_instructions}
     if shows_views and message.method == "initialize":
         session = apps.new_session()
         result = result | {"capabilities": {**result["capabilities"], "extensions": server.extensions}}

@@ -66,8 +66,7 @@ async def list_customers(
     ctx: Context, page: int, page_size: int, search: str, *, is_archived: bool, groups: list[str] | None
 ) -> Answer:
     """List clients by name: _id, trainer, groups, percent of workouts completed, the latest session (trained), and the
-    last date anything is scheduled on. Without a match it names the nearest. Use it first: other tools need a client's
-    _id."""
+    last date anything is scheduled on. Without a match it names the nearest. Other tools need a client's _id."""
     wanted = await match_groups(ctx, groups or [])
     list_page = partial(
         listing.list_customers,
@@ -218,7 +217,9 @@ async def create_customer(
         return await batch_tools.create_several(ctx, customers, dry_run=dry_run)
     invited = send_invitation and details["email"] is not None
     customer = await batch.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
-    outcome = " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else "."
+    outcome = (
+        " and invited them by e-mail." if invited else _NOT_INVITED if send_invitation else ". No invitation was sent."
+    )
     return Written(
         f"Created the client {name_client(customer)}{outcome}",
         {"customerId": customer["_id"]},
