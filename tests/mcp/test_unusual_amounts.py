@@ -55,9 +55,11 @@ async def test_loads_of_new_workouts(
     ana, _ = await with_best(coach, best or 100, ago=5 if best else 370)
     result = await mcp.call("create_workout", **create(ana, DAYS[1], f"Deadlift: 3x5 @{load}kg"))
     if asks:
-        before = f"the heaviest in 12 months was {best:g} kg" if best else "there was no load in 12 months"
+        before = f"the heaviest in 12 months was {best:g} kg" if best else "no load to compare with in 12 months"
         summary = tool_proposal(result, REASON)["summary"]
         assert summary.endswith(f" «Deadlift» {load:g} kg: {before}."), summary
+        assert "because it has an unusual load" in result["content"][0]["text"]
+        assert "of the client" not in result["content"][0]["text"], "who may have no data"
     else:
         tool_change(result)
 
@@ -82,7 +84,7 @@ async def test_each_way_to_a_load_is_compared(mcp: McpHttpClient, coach: CoachCl
     edit["changes"][0]["text"] = "Deadlift: 5x20 @250kg"
     await asks("update_workout_items", "«Deadlift» 250 kg", **edit)
     swap = {"exercise": "Deadlift", "withExercise": "Lateral Raise", "startDate": DAYS[0], "load": "keep"}
-    await asks("replace_exercise", "«Lateral Raise» 100 kg: there was no load in 12 months", **swap)
+    await asks("replace_exercise", "«Lateral Raise» 100 kg: no load to compare with in 12 months", **swap)
     await asks("set_training_max", heavy, exercise="Deadlift", value=400)
     (await coach.put(client_path(ana, "training-maxes", deadlift["_id"]), {"value": 120})).ok()
     await asks(

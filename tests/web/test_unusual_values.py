@@ -150,7 +150,7 @@ async def test_unusual_load_is_saved_once_it_is_confirmed(coach: CoachClient, cl
 
     of_row = {**form, "exerciseId": row["_id"], "round": "1"}
     none = (await page.submit(opened, in_circuit, **of_row, load="61")).ok(400)
-    none.says("61 kg: there was no load in 12 months")
+    none.says("61 kg: no load to compare with in 12 months")
     (await page.submit(opened, in_circuit, **of_row, load="60")).ok()
 
 

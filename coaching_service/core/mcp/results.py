@@ -33,7 +33,7 @@ class Reason(StrEnum):
     PROGRAM_DAYS = "it replaces days of a program"
     OTHERS_VALUE = "it replaces a value that another person or program has recorded"
     LOAD_RAISED = "a load becomes more than 1.5 times or 20 kg more than it was ten minutes ago"
-    UNUSUAL_AMOUNT = "it has loads, sets, repetitions or times far above those of the client"
+    UNUSUAL_AMOUNT = "it has an unusual load, time, or number of sets or repetitions"
     MANY_CHANGES = "there were more than 30 changes in ten minutes"
     MANY_CLIENT_DAYS = "more than 14 days of clients' schedules were changed in ten minutes"
     MANY_REMOVED = "more than three workouts were removed or replaced in ten minutes"

@@ -97,7 +97,7 @@ def describe_far(ctx: Context, load: float, heaviest: float | None) -> str:
         f"{convert_stored_load(each, ctx.caller.company.load_unit, ctx.caller.load_unit):.10g} {ctx.caller.load_unit}"
         for each in (load, *([] if heaviest is None else [heaviest]))
     )
-    before = f"the heaviest in 12 months was {compared[0]}" if compared else "there was no load in 12 months"
+    before = f"the heaviest in 12 months was {compared[0]}" if compared else "no load to compare with in 12 months"
     return f"{shown}: {before}"
 
 
