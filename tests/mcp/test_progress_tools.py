@@ -54,7 +54,7 @@ async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachCli
     }
     (listed,) = tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"]
     assert listed["_id"] == metric_set["_id"]
-    assert f"«Weight» [{known['metricId']}]: 72.5 -> 72 kg" in listed["line"]
+    assert f"«Weight» [{known['metricId']}]: 72.5 kg on {yesterday} -> 72 kg on {today}" in listed["line"]
     tool_error(
         await mcp.call("get_metric_history", **known | {"metricId": UNKNOWN}), "Metric not found", "list_metric_sets"
     )
@@ -73,11 +73,13 @@ async def test_values_have_all_their_digits(mcp: McpHttpClient, coach: CoachClie
     ):
         recorded = tool_change(await mcp.call("record_metric", **known, date=day, value=value))
         assert f"«Steps» {shown} on {day}" in recorded["summary"]
+        (listed,) = tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"]
+        assert day == today or listed["line"].endswith(f": {value} steps on {day}"), "one value has one date"
     history = tool_result(await mcp.call("get_metric_history", **known))
     assert f", +99999.75 from {yesterday} to {today}" in history["summary"]
     assert [each["line"] for each in history["docs"]] == [f"{today}: 1334567", f"{yesterday}: 1234567.25"]
     (listed,) = tool_result(await mcp.call("list_metric_sets", customerId=client["_id"]))["docs"]
-    assert "1234567.25 -> 1334567 steps" in listed["line"]
+    assert f": 1234567.25 steps on {yesterday} -> 1334567 steps on {today}" in listed["line"]
     squat = await coach.create_exercise()
     await train(coach, client, squat, *[(100, 999.5)] * 14)
     sessions = tool_result(await mcp.call("get_exercise_history", customerId=client["_id"], exerciseId=squat["_id"]))

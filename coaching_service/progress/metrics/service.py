@@ -223,8 +223,8 @@ def _track(metric: Metric, values: MetricRange | None) -> TrackedMetric:
     }
 
 
-async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str) -> list[MeasurementSet]:
-    """Return the metric sets a client is assigned, each metric with its first and latest value up to `last_date`.
+async def list_measurements(ctx: Context, customer_id: ObjectId, last_date: str | None = None) -> list[MeasurementSet]:
+    """Return the metric sets a client is assigned, each metric with its first and latest value (up to `last_date`).
 
     Raises what `list_assigned` raises.
     """

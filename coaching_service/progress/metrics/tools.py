@@ -20,7 +20,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import CalendarDate, Identifier, Number
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.metrics import service
-from coaching_service.progress.metrics.models import AssignedMetricsSet
+from coaching_service.progress.metrics.models import Measurement, MeasurementSet
 
 tools = Tools()
 
@@ -47,24 +47,31 @@ class RecordMetric(MetricArgument):
 
 @tools.tool("List a client's metrics", access=coach(METRICS.VIEW), takes=CustomerArgument(), returns=PageOfLines)
 async def list_metric_sets(ctx: Context, customer_id: ObjectId) -> Answer:
-    """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, unit, first
-    and latest value."""
+    """List the metric sets a client is assigned, such as body weight or girths: each metric with its _id, first and
+    latest value."""
     customer, sets = await gather_reads(
-        ctx, customers.get_visible_reference(ctx, customer_id), service.list_assigned(ctx, customer_id)
+        ctx, customers.get_visible_reference(ctx, customer_id), service.list_measurements(ctx, customer_id)
     )
-    page, ids = paged(sets, 1, max(1, len(sets))), [each["metricsSet"]["_id"] for each in sets]
+    page, ids = paged(sets, 1, max(1, len(sets))), [each["_id"] for each in sets]
     return list_answer(
         f"Metric sets of {typed(customer['name'])}", page, [_describe_set(each) for each in sets], ids=ids
     )
 
 
-def _describe_set(metric_set: AssignedMetricsSet) -> str:
-    lines = [f"{typed(metric_set['metricsSet']['name'])} [{metric_set['metricsSet']['_id']}]"]
-    for tracked in metric_set["metrics"]:
-        metric = tracked["metric"]
-        values = f"{format_figure(tracked['initialValue'])} -> {format_figure(tracked['currentValue'])}"
-        lines.append(f"  {typed(metric['name'])} [{metric['_id']}]: {values} {metric['metricUnit']['shortName']}")
+def _describe_set(metric_set: MeasurementSet) -> str:
+    lines = [f"{typed(metric_set['name'])} [{metric_set['_id']}]"]
+    for each in metric_set["measurements"]:
+        metric = each["metric"]
+        lines.append(f"  {typed(metric['name'])} [{metric['_id']}]: {_describe_values(each)}")
     return "\n".join(lines)
+
+
+def _describe_values(measured: Measurement) -> str:
+    first, latest, unit = measured["first"], measured["latest"], measured["metric"]["metricUnit"]["shortName"]
+    if first is None or latest is None:
+        return f"no value, in {unit}"
+    entries = [first, latest] if first["date"] != latest["date"] else [latest]
+    return " -> ".join(f"{format_figure(each['value'])} {unit} on {each['date']}" for each in entries)
 
 
 @tools.tool("Read a metric's history", access=coach(METRICS.VIEW), takes=MetricHistory(), returns=PageOfLines)
@@ -112,7 +119,7 @@ async def record_metric(
     ctx: Context, customer_id: ObjectId, metrics_set_id: ObjectId, metric_id: ObjectId, date: str, value: float
 ) -> Written:
     """Record a value of one of a client's assigned metrics on a date, today at the latest. An existing value of that
-    date is replaced; the result reports it."""
+    date is replaced."""
     previous_value = await service.find_value(ctx, customer_id, metric_id, date)
     far = await service.find_far_values(ctx, customer_id, date, {metric_id: value})
     await service.record(ctx, customer_id, metrics_set_id, metric_id, date, value)
