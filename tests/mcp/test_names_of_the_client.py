@@ -49,12 +49,23 @@ async def test_short_name_means_the_exercise_of_the_client(mcp: McpHttpClient, c
     assert "Replaced «Larsen bench press» by «Paused box squat» in 1 workout" in swapped["summary"]
     tool_change(await mcp.call("undo", changeId=swapped["changeId"]))
     log = {"date": DAYS[0], "text": "squat: 8, 8, 8 @65kg"}
-    tool_change(await mcp.call("log_workout", **about, **log))
+    logged = tool_change(await mcp.call("log_workout", **about, **log))
+    assert logged["summary"].endswith(". Read «squat» as «Paused box squat».")
+    exact = {"date": DAYS[0], "text": "Larsen bench press: 8 @60kg"}
+    assert "Read «" not in tool_change(await mcp.call("log_workout", **about, **exact))["summary"]
     history = tool_result(await mcp.call("get_exercise_history", **about, exercise="Squat"))
     assert history["exerciseId"] == ids["Paused box squat"]
     maximum = tool_change(await mcp.call("set_training_max", **about, exercise="Larsen bench", value=90))
     assert maximum["summary"].endswith("→ 90 kg. Read «Larsen bench» as «Larsen bench press».")
     assert await planned(mcp, client, "Larsen press: 3x5 @70kg") == ["Larsen bench press"]
+    all_read = " Read «squats» as «Paused box squat», «Larsen press» as «Larsen bench press»."
+    days = [{"date": DAYS[1], "name": "B", "text": "squats: 3x5 @60kg"}, {"date": DAYS[2], "name": "C"}]
+    days[1]["text"] = "Larsen press: 3x5 @60kg"
+    created = tool_change(await mcp.call("create_workout", **about, days=days))
+    assert created["summary"].endswith(all_read)
+    exercises = [{"name": name, "sets": "3x5 @60kg"} for name in ("squats", "Larsen press")]
+    earlier = {"date": DAYS[3], "name": "D", "exercises": exercises}
+    assert tool_change(await mcp.call("create_workout", **about, **earlier))["summary"].endswith(all_read)
 
 
 async def test_library_comes_after_the_client(mcp: McpHttpClient, coach: CoachClient) -> None:

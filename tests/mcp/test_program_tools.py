@@ -73,6 +73,9 @@ async def test_program_is_written_read_changed_and_assigned(mcp: McpHttpClient, 
 
     calendar: dict[str, Any] = {"customerId": client["_id"], "startDate": after(0), "endDate": after(6)}
     copy = tool_change(await mcp.call("save_program", name="Copy", **calendar))
+    copied = [(day, name) for day, name, _ in await read(mcp, copy["programId"])]
+    named = ", ".join(f"day {day} {name}" for day, name in copied)
+    assert copy["summary"].endswith(f" {len(copied)} days with workouts: {named}.")
     assert next(entry[1:] for entry in await read(mcp, copy["programId"])) == ("«Upper»", upper)
     longer = {**calendar, "endDate": after(7)}
     tool_change(await mcp.call("save_program", name="Long", **longer))  # a new program concerns no client

@@ -36,11 +36,12 @@ _MAX_COMMENT, _MAX_SHOWN = 10_000, 120
 
 @dataclass
 class ItemText:
-    """What a text states about an item: its log, and what the lines about it name."""
+    """What a text states about an item: its log, and what the lines about it name, with the names that they have."""
 
     item: WorkItem
     log: ItemLog
     targets: list[NamedWork] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ def parse_log(
             _read_done(ctx, item_text, target, segments[0], number)
             _read_comments(item_text.log, segments[1:], number)
             item_text.targets.append(target)
+            item_text.names.append(name or target.name)
     problems.raise_any()
     if not texts:
         raise invalid_field(_PATH, f"must have a line for each item, as in: {_EXAMPLE}", code="INVALID")

@@ -25,6 +25,7 @@ from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs._log_text import ItemText, describe_logged, list_other_names, parse_log
 from coaching_service.training.workout_text.edits import ParsedChange
+from coaching_service.training.workout_text.finding import describe_readings
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockLog, SessionFields
@@ -107,6 +108,8 @@ async def log_workout(
     for logged in logs:
         item = await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
         sentences += describe_logged(ctx, logged, item)
+    names = [name for logged in logs for name in logged.names]
+    targets = [target.name for logged in logs for target in logged.targets]
     given = {name: session[snake_case(name)] for name in SESSION_FIELDS if session[snake_case(name)] is not None}
     if given:
         log = cast("BlockLog", {name: given.get(name, before[name]) for name in SESSION_FIELDS})
@@ -116,7 +119,8 @@ async def log_workout(
     sentences += _describe_session(given, before)
     day = name_days([str(block["date"])], await customers.resolve_today(ctx, customer_id))
     return Written(
-        f"Logged {typed(block['name'])} of {typed(customer['name'])} on {day}: {'; '.join(sentences)}.",
+        f"Logged {typed(block['name'])} of {typed(customer['name'])} on {day}: {'; '.join(sentences)}."
+        f"{describe_readings(names, targets)}",
         {"workoutId": workout_id},
         find_reasons(done_work=replaced or any(is_recorded(logged.item) for logged in logs)),
     )

@@ -37,6 +37,9 @@ from coaching_service.training.workouts.items.content import resolve_items
 
 tools = Tools()
 _MAX_WORKOUTS, _MAX_DAYS, _NAMED, _LONGEST = 100, 366, 10, 120
+
+_MAX_WORKOUTS, _MAX_DAYS, _NAMED, _MAX_LISTED, _LONGEST = 100, 366, 10, 30, 120
+
 _CALENDAR = ("customerId", "startDate", "endDate")
 
 
@@ -112,16 +115,18 @@ async def save_program(
     start_date: str | None,
     end_date: str | None,
 ) -> Written:
-    """Create a program (workouts by day that can be assigned to clients) from text, with the lines of create_workout,
+    """Create a program (workouts by day) from text, with the lines of create_workout,
     or from days of a client's calendar; or change one: other days of it stay."""
     if customer_id is not None and start_date is not None and end_date is not None:
         program = await service.create_program(ctx, customer_id, start_date, end_date, str(name))
         today = await customers.resolve_today(ctx, customer_id)
         if description is not None:
             await programs.update(ctx, program["_id"], {"description": description})
+        blocks = await block_batches.read_days(ctx, ProgramPlan(program["_id"]), {"$gte": 1})
+        named = join_some([f"day {block['day']} {typed(block['name'])}" for block in blocks], _MAX_LISTED)
         return Written(
             f"Created the program {typed(program['name'])} from {name_period(start_date, end_date, today)}, "
-            f"{program['numberOfDaysWithWorkouts']} days with workouts.",
+            f"{program['numberOfDaysWithWorkouts']} days with workouts{f': {named}' if named else ''}.",
             {"programId": program["_id"]},
             sources=[await sources.read_calendar(ctx, customer_id, start_date, end_date)],
         )

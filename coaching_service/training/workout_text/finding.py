@@ -183,12 +183,12 @@ def describe_readings(texts: Iterable[str], names: Iterable[str]) -> str:
 
     The texts are names or identifiers of exercises, `names` the names of these exercises.
     """
-    read_as = {
+    read_as = dict.fromkeys(
         f"{typed(text)} as {typed(name)}"
         for text, name in zip(texts, names, strict=True)
         if _read_id(text) is None and normalize(text) != normalize(name)
-    }
-    return f" Read {', '.join(sorted(read_as))}." if read_as else ""
+    )
+    return f" Read {', '.join(read_as)}." if read_as else ""
 
 
 async def _resolve_exercises(ctx: Context, mentions: Sequence[Mention], customer_id: ObjectId | None) -> str:

@@ -22,7 +22,7 @@ from coaching_service.people.availability.service import AvailabilityText, write
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.edits import apply_edits
-from coaching_service.training.workout_text.finding import read_texts, to_exercise_items
+from coaching_service.training.workout_text.finding import describe_readings, read_texts, to_exercise_items
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
     ItemEditArguments,
@@ -36,6 +36,7 @@ from coaching_service.training.workout_text.tool_schemas import (
 from coaching_service.training.workout_text.writing import (
     CalendarTexts,
     Detail,
+    name_of,
     write_block,
     write_header,
     write_session,
@@ -158,6 +159,8 @@ async def create_workout(
         items = await to_exercise_items(ctx, customer_id, exercises or [])
         block: NewBlock = {"name": name or "", "date": date or "", "isRest": False, "items": items}
         created = [await block_batches.create_block(ctx, owner, block, items_field="exercises")]
+        sent = [each["name"] or str(each["exerciseId"]) for each in exercises or []]
+        read_as = describe_readings(sent, [name_of(item) for item in created[0]["items"]])
     dates = {str(block["date"]) for block in created}
     today = await customers.resolve_today(ctx, customer_id)
     return Written(

@@ -42,7 +42,7 @@ class TrainingMaxToSet(CustomerArgument):
 )
 async def set_training_max(ctx: Context, customer_id: ObjectId, exercise: str, value: float) -> Written:
     """Set the load to which a client's planned percentages (`@70%`) of an exercise refer, as in 5/3/1; without it they
-    refer to the estimated one-repetition maximum."""
+    refer to the estimated 1RM."""
     [exercise_id] = await resolve_exercises(ctx, {"exercise": exercise}, customer_id)
     unit, stored_unit = ctx.caller.load_unit, ctx.caller.company.load_unit
     before = (await service.load_reference_loads(ctx, customer_id, [exercise_id])).get(exercise_id)
