@@ -77,6 +77,10 @@ async def test_days_are_copied_adjusted_and_exercises_replaced(mcp: McpHttpClien
     added = tool_change(await mcp.call("copy_schedule", **{**copy, "targetDate": DAYS[4], "endDate": DAYS[0]}))
     assert added["summary"].endswith(f"; these days had workouts, the new ones follow them: {named(DAYS[4])} «A».")
     tool_change(await mcp.call("undo", changeId=added["changeId"]))
+    past = {**copy, "endDate": DAYS[0], "targetDate": str(TODAY - timedelta(days=2)), "addLoad": None}
+    behind = tool_change(await mcp.call("copy_schedule", **past))
+    assert behind["summary"].endswith(". All of these days are in the past.")
+    tool_change(await mcp.call("undo", changeId=behind["changeId"]))
 
     long = {**copy, "targetDate": DAYS[10], "repeat": 4}
     proposal = tool_proposal(await mcp.call("copy_schedule", **long), "MANY_DAYS")

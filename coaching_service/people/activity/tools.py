@@ -60,7 +60,7 @@ _OWN_WORDS = {"itemType", "recordType", "side", "startDate"}
 class ActivityPage(ToolPage):
     """Whose activity, since when, and which page of it."""
 
-    customerId = Identifier(**optional("The client; without it all clients."))
+    customerId = Identifier(**optional("Without it all clients."))
     since = Since(
         load_default=None,
         allow_none=True,

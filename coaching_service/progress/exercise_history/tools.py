@@ -62,7 +62,7 @@ class ExerciseHistory(ToolPage, CustomerArgument):
     exercise = Text(
         load_default=None,
         allow_none=True,
-        metadata={"description": "The exercise's name, or its _id.", **LISTED_AS_REQUIRED},
+        metadata={"description": "Its name or _id.", **LISTED_AS_REQUIRED},
     )
     includeIncomplete = Boolean(load_default=False, metadata={"description": "Also sessions not done."})
     exerciseId = Identifier(load_default=None, allow_none=True, metadata=UNLISTED)
@@ -88,7 +88,7 @@ async def get_exercise_history(
     include_incomplete: bool,
 ) -> Answer:
     """Read a client's sessions with one exercise, newest first, and the progress of the last 12 weeks: sets, bests,
-    estimated one-repetition maximum and volume load, without warm-up sets."""
+    estimated 1RM and volume load, without warm-up sets."""
     if exercise_id is None:
         [exercise_id] = await resolve_exercises(ctx, {"exercise": str(exercise)}, customer_id, ["exercise"])
     today = await customers.get_local_date(ctx, customer_id)

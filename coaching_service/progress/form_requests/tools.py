@@ -41,7 +41,7 @@ class ListCheckIns(ToolPart):
     """Which check-ins, and which part of the list."""
 
     status = Choice(*_STATUSES, **optional("to_review: answered; without it pending ones too."))
-    customerId = Identifier(**optional("The client; without it all clients."))
+    customerId = Identifier(**optional("Without it all clients."))
 
     @validates_schema
     def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
@@ -129,7 +129,7 @@ def _describe_answer(answer: FormResponseAnswer) -> str:
     open_world=True,
 )
 async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
-    """Mark a check-in that a client has answered as reviewed, and send the client a reply if there is one."""
+    """Mark a check-in that a client has answered as reviewed, and send a reply if there is one."""
     response = await responses.set_reviewed(ctx, response_id, reviewed=is_reviewed)
     customer = response["customer"]
     named = f"{typed(response['formName'])} of {typed(customer['name'])} on {response['date']}"

@@ -89,7 +89,7 @@ class SeveralCalendarsArgument(CalendarsArgument):
     """The same, with the choices for several clients listed."""
 
     customerIds = ListOf(Identifier(), minimum=1, maximum=MAX_CLIENTS, **optional("Instead: several."))
-    assignedProgramId = Identifier(**optional("Instead: all on this program."))
+    assignedProgramId = Identifier(**optional("Or all on it: a program's _id from list_programs."))
 
 
 class ProgressionArguments(Arguments):
@@ -133,6 +133,12 @@ class ScheduleCopy(ProgressionArguments, Dates, CalendarsArgument):
     addSets = argument_of(SetsProgression, "add", **UNLISTED)
     setsPercent = argument_of(SetsProgression, "percent", **UNLISTED)
     rounding = Number(minimum=0, maximum=1_000, **_UNLISTED)
+    exercises = ListOf(
+        Text(),
+        minimum=1,
+        maximum=_MAX_EXERCISES,
+        **optional("All is copied; only these (names or _ids) get more."),
+    )
     targetDate = argument_of(models.ScheduleCopy, "targetDate")
     repeat = argument_of(models.ScheduleCopy, "repeat")
     onConflict = on_conflict(about="As in assign_program.")
@@ -167,7 +173,7 @@ class ExerciseReplacement(SeveralCalendarsArgument):
         metadata={
             "type": "string",
             "maxLength": 6,
-            "description": "Loads: keep, clear or 80%. Default: keep for like exercises.",
+            "description": "Loads: keep, clear or 80%. Default: keep for the same movement and equipment, else clear.",
         },
     )
 
@@ -221,11 +227,12 @@ async def copy_schedule(
     replaced = f", replacing {_count(removed, 'workout')}" if removed else ""
     today = await customers.resolve_today(ctx, clients[0]["_id"])
     conflicts = describe_conflicts(results[0]["conflicts"], on_conflict, today) if len(clients) == 1 else ""
+    past = " All of these days are in the past." if last < today else ""
     return Written(
         f"Copied {name_period(start_date, end_date, today)} of {_name(clients)}: "
         f"{_count(len(created), 'new workout')}, {_name_changed(created, target_date, last, today)}"
         f"{_describe(sent, named)}{replaced}"
-        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{read_as}"
+        f"{_describe_each(clients, outcomes)}{await _describe_changes(ctx, outcomes)}{conflicts}.{past}{read_as}"
         f"{_note_unchanged(ctx)}",
         {**identify_workouts(created), **_identify(clients)},
         await _find_reasons(ctx, clients, (start_date, last, target_date), days),

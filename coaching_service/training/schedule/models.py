@@ -77,7 +77,9 @@ class LoadProgression(TypedDict, total=False):
     percent: Annotated[
         float,
         Number(minimum=-100, maximum=1_000),
-        Description(request="Percent of the load; negative lowers it.", argument="Percent, instead of addLoad."),
+        Description(
+            request="Percent of the load; negative lowers it.", argument="Percent of the load, instead of addLoad."
+        ),
     ]
 
 
@@ -108,7 +110,8 @@ class SetsProgression(TypedDict, total=False):
         float,
         Number(minimum=-100, maximum=1_000),
         Description(
-            request="Percent of the sets, rounded half up to whole sets.", argument="Percent, instead of addSets."
+            request="Percent of the sets, rounded half up to whole sets.",
+            argument="Instead of addSets, relative: -33 takes off a third, rounded; at least one stays.",
         ),
     ]
 
