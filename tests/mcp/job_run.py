@@ -65,6 +65,8 @@ class OfferedJob:
             await self.run.check_state(self.job)
         except AssertionError as error:
             return str(error).splitlines()[0]
+        except (KeyError, IndexError) as error:
+            return f"could not be checked: {error!r}"
         spent: Mapping[str, int] = orjson.loads(used.read_bytes()) if used.exists() else {}
         over = [name for name, limit in self.job["budget"].items() if spent.get(name, 0) > limit]
         return f"more {' and '.join(over)} than the budget" if over else ""

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from coaching_service.mcp.server import INSTRUCTIONS
 from tests.mcp import job_run
 from tests.mcp.test_tool_catalogue import CATALOGUE
 from tests.support.client import CoachClient
-from tests.support.coaching_jobs import Run, job_names, load_job
+from tests.support.coaching_jobs import Run, compare, job_names, load_job, says
 from tests.support.mcp_client import official_client
 from tests.support.model_driver import Endpoint, follow_model
 from tests.support.service_process import until
@@ -202,5 +203,46 @@ def test_there_are_forty_jobs_with_a_budget() -> None:
     for job in jobs:
         assert job.keys() >= {"request", "state", "calls", "after", "budget"}
         assert job["after"] or job.get("answer"), job["request"]
+        known = {name for step in (*job["state"], *job["after"]) for name in step.get("save", ())}
+        named = set(re.findall(r"\{([a-z_][a-z0-9_]*)[+}]", json.dumps(job["after"])))
+        assert named <= known | {"today", "monday"}, f"{job['request']}: a model makes calls of its own"
         assert job["budget"]["calls"] <= MOST_CALLS
         assert job["budget"]["tokens"] <= MOST_TOKENS
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_said"),
+    [
+        ("Ana last trained on 2026-11-17.", True),
+        ("Ana last trained on Tue 17 Nov.", True),
+        ("Sessions on 12, 15 and 17 November", True),
+        ("November 17th, Ana", True),
+        ("the 17th of November", True),
+        ("She was last here 12 days ago.", True),
+        ("7 Nov", False),
+        ("27 Nov, 117 November, 17 Dec, 2 days ago, 112 days ago", False),
+    ],
+)
+def test_dates_of_an_answer_may_be_in_words(answer: str, is_said: bool) -> None:
+    assert says(answer, "2026-11-17", date(2026, 11, 29)) is is_said
+
+
+def test_checks_of_jobs_accept_more_than_the_reference() -> None:
+    items = [{"name": "Lunge", "sets": [1, 2]}, {"name": "Goblet squat", "sets": [3]}]
+    compare({"items": {"has": [{"name": "Goblet squat"}], "without": {"name": "Back squat"}}}, {"items": items}, "")
+    compare({"text": {"says": ["friday", "fine"]}}, {"text": "Hi Ana, Friday is fine!"}, "")
+    for expected, actual in (
+        ({"has": [{"name": "Lunge"}, {"name": "Lunge"}]}, items),
+        ({"has": [{"name": "Back squat"}]}, items),
+        ({"without": {"name": "Lunge"}}, items),
+        ({"without": {"name": "Back squat"}}, []),
+        ({"says": ["Monday"]}, "Friday"),
+    ):
+        with pytest.raises(AssertionError):
+            compare(expected, actual, "")
+
+
+async def test_job_that_cannot_be_checked_is_recorded(coach: CoachClient, tmp_path: Path) -> None:
+    offered = job_run.OfferedJob("record_body_weight", coach)
+    offered.job = {**offered.job, "answer": [], "after": [{"call": "GET /coach/customers/{nobody}"}]}
+    assert await offered.check(tmp_path) == "could not be checked: KeyError('nobody')"

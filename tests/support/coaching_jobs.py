@@ -10,8 +10,10 @@ A job is a JSON file in tests/mcp/jobs:
   who approves it over REST), `reject` (likewise, but rejected: `{proposal}` is its identifier) or `refused` (words of
   the error).
 - `key`: the restrictions of the assistant's key; without it none.
-- `answer`: what the answer to the coach has to contain; the calls return it.
-- `after`: REST requests and what they answer: objects by some of their fields, arrays whole.
+- `answer`: what the answer to the coach has to contain; the calls return it. Dates may also be in words.
+- `after`: REST requests and what they answer: objects by some of their fields, arrays whole, or `{"has": [...]}` for
+  entries that are in an array in any order, `{"without": ...}` for one that is not; `{"says": [...]}` for words of a
+  text. `save` as in `state`: a check refers to nothing that the calls have saved, since a model makes others.
 - `budget`: the largest number of calls, and of tokens that they return (two bytes are counted as a token).
 
 `{name}` stands for a saved value, `{today+1}` and `{monday-7}` for dates: days from today, or from this week's Monday.
@@ -34,6 +36,7 @@ from tests.support.mcp_client import approve
 
 FOLDER = Path(__file__).parents[1] / "mcp" / "jobs"
 _DATE = re.compile(r"(today|monday)([+-]\d+)?")
+_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_+-]*)\}", re.IGNORECASE)
 # Measured with o200k_base: 2.1 to 2.8, because identifiers and figures have more tokens than words.
 _BYTES_PER_TOKEN = 2
@@ -124,7 +127,8 @@ class Run:
         if "as" in step:
             client = await self.coach.as_client({"_id": self.saved[step["as"]]})
         method, path = self.fill(step["call"]).split(" ", 1)
-        reply = await client.send(method, path, json=self.fill(step.get("body", {})))
+        options = {} if method == "GET" else {"json": self.fill(step.get("body", {}))}
+        reply = await client.send(method, path, **options)
         assert reply.status < 300, (step, reply.raw)
         self.save(step.get("save", {}), reply.json)
         return reply
@@ -174,7 +178,7 @@ class Run:
     def check_answer(self, job: Job, answer: str) -> None:
         """Assert that the answer to the coach contains what the job asks for."""
         for words in self.fill(job.get("answer", [])):
-            assert words.casefold() in answer.casefold(), f"{words!r} is not in {answer!r}"
+            assert says(answer, words, self.coach.ctx.caller.today()), f"{words!r} is not in {answer!r}"
 
     def check_budget(self, job: Job) -> None:
         """Assert that the calls were few and their results short."""
@@ -190,11 +194,27 @@ class Run:
             assert reply.status == check.get("status", 200), reply.raw
             if "answers" in check:
                 compare(self.fill(check["answers"]), reply.json, path)
+            self.save(check.get("save", {}), reply.json)
+
+
+def says(answer: str, words: str, today: date) -> bool:
+    """Whether an answer contains words, or a date (YYYY-MM-DD) in words: `17 Nov`, `November 17th`, `12 days ago`."""
+    if words.casefold() in answer.casefold():
+        return True
+    if not _ISO_DATE.fullmatch(words):
+        return False
+    day = date.fromisoformat(words)
+    number, month = rf"\b0?{day.day}(?:st|nd|rd|th)?\b", rf"\b{day:%b}(?:{f'{day:%B}'[3:]})?\b\.?"
+    others = r"(?:,? (?:and |to )?\d{1,2})*"  # 17, 19 and 21 Nov
+    patterns = [rf"{number}{others}(?: of)? {month}", rf"{month} {number}", rf"\b{(today - day).days} days ago\b"]
+    return any(re.search(pattern, answer, re.IGNORECASE) for pattern in patterns)
 
 
 def compare(expected: Any, actual: Any, path: str) -> None:
     """Assert that a value is the expected one: objects by the expected fields, arrays entry by entry."""
-    if isinstance(expected, dict):
+    if isinstance(expected, dict) and expected.keys() & _WORDS:
+        _compare_loosely(expected, actual, path)
+    elif isinstance(expected, dict):
         assert isinstance(actual, dict), f"{path}: {actual!r}"
         for name, value in expected.items():
             assert name in actual, f"{path}.{name} is missing"
@@ -206,3 +226,28 @@ def compare(expected: Any, actual: Any, path: str) -> None:
             compare(value, entry, f"{path}.{position}")
     else:
         assert actual == expected, f"{path}: {actual!r} instead of {expected!r}"
+
+
+_WORDS = {"has", "without", "says"}
+
+
+def _compare_loosely(expected: Mapping[str, Any], actual: Any, path: str) -> None:
+    """Assert that an array has some entries, each another one, and lacks one, or that a text has some words."""
+    for words in expected.get("says", ()):
+        assert words.casefold() in actual.casefold(), f"{path}: {words!r} is not in {actual!r}"
+    left = list(actual) if "says" not in expected else []
+    for entry in expected.get("has", ()):
+        found = next((each for each in left if _matches(entry, each)), None)
+        assert found is not None, f"{path}: nothing is {entry!r} in {actual!r}"
+        left.remove(found)
+    if "without" in expected:
+        assert actual, f"{path} is empty"
+        assert not any(_matches(expected["without"], each) for each in actual), f"{path}: {actual!r}"
+
+
+def _matches(expected: Any, actual: Any) -> bool:
+    try:
+        compare(expected, actual, "")
+    except AssertionError:
+        return False
+    return True
