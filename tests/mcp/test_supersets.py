@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.mcp.test_workout_tools import DAY, ids, read, without_ids
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
+
+pytestmark = pytest.mark.usefixtures("wednesday")
 
 
 async def test_a_new_superset_is_none_of_those_that_are_there(coach: CoachClient, mcp: McpHttpClient) -> None:
