@@ -164,7 +164,7 @@ async def test_limit_is_in_the_unit_of_the_client(coach: CoachClient, client_pag
     opened, sets = await page.get(path), f"{path}/items/{block['items'][0]['_id']}/sets"
     assert 'data-usual="132.3"' in opened.html
     form = {"index": "1", "exerciseId": squat["_id"], "reps": "5", "isCompleted": "true"}
-    (await page.submit(opened, sets, **form, load="133")).ok(400).says("133 lb: there was no load")
+    (await page.submit(opened, sets, **form, load="133")).ok(400).says("133 lb: no load to compare with")
     (await page.submit(opened, sets, **form, load="132")).ok()
     later = f"{today}T23:59:00.000Z"
     (await page.submit(opened, sets, **{**form, "index": "2"}, load="1101", loggedAt=later)).ok()
