@@ -36,7 +36,6 @@ from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock
 from coaching_service.training.workouts.items.content import resolve_items
 
 tools = Tools()
-_MAX_WORKOUTS, _MAX_DAYS, _NAMED, _LONGEST = 100, 366, 10, 120
 
 _MAX_WORKOUTS, _MAX_DAYS, _NAMED, _MAX_LISTED, _LONGEST = 100, 366, 10, 30, 120
 
