@@ -79,6 +79,29 @@ async def test_names_are_matched_created_and_left_out(coach: CoachClient, owner_
     assert f'<option value="{sled["_id"]}" selected>' in page.html, "the answer is remembered"
 
 
+async def test_a_coach_imports_body_measurements(
+    coach: CoachClient, owner_page: Visitor, client_page: ClientPage
+) -> None:
+    mara = await coach.create_customer("Mara")
+    units = {each["shortName"]: each["_id"] for each in (await coach.get("/metrics-units")).ok()}
+    metrics = [{"name": "Weight", "metricUnitId": units["kg"]}, {"name": "Mood", "metricUnitId": units["score"]}]
+    made = (await coach.post("/coach/metrics-sets", {"name": "Body", "metrics": metrics})).ok(201)
+    table = b"Date,Measurement,Value\n2026-02-11,Weight,81.5\n2026-02-11,Feeling,7\n2026-02-18,Weight,80.25\n"
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", table)
+    page.says(
+        "A table of body measurements", "Which metric is Feeling?", "Mood (score)", "In which unit are the weights"
+    )
+    answers = {"loadUnit": "kg", "names__0__answer": made["metrics"][1]["_id"]}
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", **answers))
+    page.says("Imported.", "3 measurements", "11 Feb 2026", "Undo")
+
+    own = await client_page(coach, mara)
+    (await own.get("/train/progress")).ok().says("Weight", "80.25")
+    page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/undo"))
+    page.says("The import was undone", "3 measurements removed")
+    assert "80.25" not in (await own.get("/train/progress")).ok().text
+
+
 async def test_a_file_that_is_no_table_is_explained(coach: CoachClient, owner_page: Visitor) -> None:
     mara = await coach.create_customer("Mara")
     page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", b"Mood,Weather\ngood,rain\n")

@@ -39,6 +39,7 @@ from coaching_service.integrations.history_files.set_files import SetFile, Unkno
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
 from coaching_service.integrations.history_import.answers import new_work, reading_answers
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress
+from coaching_service.integrations.history_import.measurement_import import MeasurementImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
@@ -258,12 +259,15 @@ async def _prepare(opened: _Open, preparing: AsyncIterator[int]) -> bool:
 
 async def _open_import(progress: Progress, file: IO[bytes]) -> _Import:
     work = progress.work
+    kind = work["plan"]["result"]["format"] if "plan" in work else None
     is_limited = not work.get("mayImportAll", True)
     if work["contentType"] == ZIP:
         if is_limited:
             raise InvalidArchive("is an export of a company, which its owner may import", code="OWNER_ONLY")
         return await ArchiveImport.open(progress, file)
-    is_of_clients = work["plan"]["result"]["format"] == "customers" if "plan" in work else None
+    if kind == "measurements" or (kind is None and await MeasurementImport.recognises(progress, file)):
+        return MeasurementImport(progress, file)
+    is_of_clients = kind == "customers" if kind is not None else None
     if is_of_clients is None:
         is_of_clients = not await asyncio.to_thread(_is_history, file, work.get("answers"))
     if not is_of_clients:

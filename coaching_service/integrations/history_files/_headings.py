@@ -13,7 +13,7 @@ from coaching_service.integrations.history_files._vocabulary import VOCABULARY, 
 from coaching_service.integrations.history_files.tables import Cell
 from coaching_service.integrations.history_files.values import DateOrder
 
-Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "s", "min", "h"]
+Unit = Literal["kg", "lb", "km", "mi", "m", "yd", "cm", "in", "s", "min", "h"]
 
 _UNIT_WORDS: Mapping[str, Unit] = by_words(
     {

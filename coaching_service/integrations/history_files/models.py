@@ -22,7 +22,7 @@ Format = Literal[
     "sets",
 ]
 QuestionCode = Literal[
-    "LOAD_UNIT", "DISTANCE_UNIT", "DURATION_UNIT", "DECIMAL_SIGN", "DATE_ORDER", "CUSTOMER", "COLUMN"
+    "LOAD_UNIT", "DISTANCE_UNIT", "DURATION_UNIT", "DECIMAL_SIGN", "DATE_ORDER", "CUSTOMER", "COLUMN", "METRIC"
 ]
 
 
@@ -85,7 +85,9 @@ class ImportQuestion(TypedDict):
     code: Annotated[QuestionCode, Description("What is asked for.")]
     message: Annotated[str, Description("The question.")]
     options: Annotated[list[str], Description("The possible answers, as they are sent.")]
-    name: NotRequired[Annotated[str, Optional, Description("The client, field or heading that it is about.")]]
+    name: NotRequired[
+        Annotated[str, Optional, Description("The client, field, heading or measurement that it is about.")]
+    ]
     labels: NotRequired[Annotated[list[str], Optional, Description("The possible answers in words.")]]
 
 

@@ -30,7 +30,7 @@ from coaching_service.integrations.history_files.values import (
 
 _NOT_COMPLETED = {"false", "no", "0"}
 _ASSISTED = ("assist", "asist", "unterst")  # in English, French and Italian, in Spanish and Portuguese, in German
-_METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144}
+_METERS: Mapping[Unit, float] = {"km": 1000.0, "mi": 1609.344, "m": 1.0, "yd": 0.9144, "cm": 0.01, "in": 0.0254}
 _MOST = {
     "reps": 10_000.0,
     "load": 10_000.0,
@@ -229,7 +229,7 @@ class RowReader:
             row=self._row_number,
             line=self._row.line,
             sheet=self._row.sheet,
-            customer=_client_of(cells),
+            customer=client_of(cells),
             customer_id=_text(cells, "customerId") or _text(cells, "customerEmail"),
             day=moment.day,
             clock=moment.clock,
@@ -459,7 +459,7 @@ def _text(cells: Cells, name: Field) -> str:
     return sys.intern(text_of(_cell(cells, name))[:TEXT_LENGTH])  # rows repeat the same texts
 
 
-def _client_of(cells: Cells) -> str:
+def client_of(cells: Cells) -> str:
     """Return the name of the client of a row, else the address or identifier."""
     first, last = _text(cells, "customer") or _text(cells, "firstName"), _text(cells, "lastName")
     is_whole = _normalize(first).endswith(_normalize(last))  # of a full name, or without a last name

@@ -100,7 +100,9 @@ def survey(file: IO[bytes], answers: Answers) -> Generator[int, None, Survey]:
 
 
 @dataclass
-class _Reading:
+class OpenPoints:
+    """What the rows of a file decide together, and what they leave open."""
+
     orders: set[DateOrder] | None = None
     example_date: str = ""
     has_unknown_dates: bool = False
@@ -165,7 +167,7 @@ class _Reading:
             yield {"code": "DISTANCE_UNIT", "message": message, "options": ["km", "mi", "m", "yd"]}
 
 
-def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
+def add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
     """Add the clients of names and identifiers, with how many rows each has; spellings of a name are the same one."""
     ids: defaultdict[str, set[str]] = defaultdict(set)
     for name, customer_id in people:
@@ -178,8 +180,8 @@ def _add_clients(found: Survey, people: Mapping[tuple[str, str], int]) -> None:
         found.customers[client.label] += rows
 
 
-def _read(file: IO[bytes], answers: Answers) -> Generator[int, None, tuple[Survey, _Reading]]:
-    found, reading, people = Survey(answers), _Reading(), Counter[tuple[str, str]]()
+def _read(file: IO[bytes], answers: Answers) -> Generator[int, None, tuple[Survey, OpenPoints]]:
+    found, reading, people = Survey(answers), OpenPoints(), Counter[tuple[str, str]]()
     source = SetFile(file, answers)
     for row in source.rows():
         found.rows += 1
@@ -195,7 +197,7 @@ def _read(file: IO[bytes], answers: Answers) -> Generator[int, None, tuple[Surve
                 found.assisted.add(each.exercise_name)
         people.update({(each.customer, each.customer_id) for each in sets})
         yield found.rows
-    _add_clients(found, people)
+    add_clients(found, people)
     found.questions += source.questions
     found.name_heading = source.name_heading
     found.report(source.left_out)

@@ -73,13 +73,14 @@ async def decide(ctx: Context, found: Survey, answers: StoredAnswers, *, is_own:
     Raises NotFound for an answer with an unknown identifier.
     """
     names = await imported_names.resolve_names(ctx, found.exercises, stored_answers.by_name(answers["names"]))
-    decided, questions = await _decide_customers(ctx, found, answers, is_own=is_own)
+    decided, questions = await decide_customers(ctx, found, answers, is_own=is_own)
     return Decisions(found, names, decided, [*found.questions, *questions])
 
 
-async def _decide_customers(
+async def decide_customers(
     ctx: Context, found: Survey, answers: StoredAnswers, *, is_own: bool
 ) -> tuple[Mapping[str, NameAnswer | None], list[Question]]:
+    """Return what the clients in a file stand for, by label, and the questions about them. Raises as `decide`."""
     named = [client for client in found.clients.values() if client.name]
     sent = {normalize(name): answer for name, answer in stored_answers.by_name(answers["customers"]).items()}
     for decision in sent.values():

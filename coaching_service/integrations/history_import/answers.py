@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.background_jobs.models import ImportWork
+from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.integrations.history_import.models import FileAnswers, ImportAnswers, StoredAnswer, StoredAnswers
@@ -61,8 +62,9 @@ def reading_answers(
     answers: StoredAnswers, date_order: DateOrder | None = None, decimal_sign: DecimalSign | None = None
 ) -> Answers:
     """Return what the reading of the file needs; `date_order` and `decimal_sign` are what the file has decided."""
+    form = answers["format"]
     return Answers(
-        format=None if answers["format"] == "customers" else answers["format"],
+        format=cast("Format", form) if form in get_args(Format) else None,
         load_unit=answers["loadUnit"],
         distance_unit=answers["distanceUnit"],
         duration_unit=answers.get("durationUnit"),  # absent in jobs of older versions

@@ -423,7 +423,7 @@ class HistoryImport:
         counts = (content.reported, content.problem_count)
         work, fields = self._advanced(plan, [], counts, content.kinds, position, None)
         rows = sum(each.rows for each in sessions)
-        await self._progress.save(work, fields, _write_nothing, done=rows, errors=_errors(content.problems))
+        await self._progress.save(work, fields, write_nothing, done=rows, errors=_errors(content.problems))
 
     async def _store(
         self, plan: HistoryPlan, name: str, sessions: Sequence[Session], position: tuple[int, int]
@@ -520,8 +520,8 @@ class HistoryImport:
         return Target(ids, known, company.load_unit, own_zone or company.timezone)
 
 
-async def _write_nothing(_: Context) -> None:
-    pass
+async def write_nothing(_: Context) -> None:
+    """Store nothing with the position of an import."""
 
 
 def _first_result(decisions: Decisions, *, is_dry_run: bool) -> HistoryResult:

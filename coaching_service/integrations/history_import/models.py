@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "liftosaur", "jefit", "sets")
 ImportFormat: TypeAlias = Format | Literal["customers"]
 DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd"]
+
+ImportFormat: TypeAlias = Format | Literal["customers", "measurements"]
+
+DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd", "cm", "in"]
+
 DurationUnit: TypeAlias = Literal["s", "min", "h"]
 
 
@@ -34,7 +39,7 @@ class FileAnswers(TypedDict):
 
     format: Annotated[
         ImportFormat | None,
-        Choice(*get_args(Format), "customers"),
+        Choice(*get_args(Format), "customers", "measurements"),
         Description("What the file is. Default: as its headings say."),
     ]
     customerId: Annotated[
@@ -66,7 +71,7 @@ class ImportAnswers(FileAnswers):
         Default(dict),
         Description(
             "JSON object: name of an exercise in the file to the `_id` of an exercise, `create` or `skip`. Answers are "
-            "remembered for the next import."
+            "remembered for the next import. Of measurements: name of one to the `_id` of a metric, or `skip`."
         ),
     ]
     customers: Annotated[
@@ -129,6 +134,7 @@ class CreatedCounts(TypedDict):
     sessions: Annotated[int, Description("Number of workouts that were done.")]
     sets: Annotated[int, Description("Number of sets that were done.")]
     exercises: Annotated[int, Description("Number of exercises of the company.")]
+    values: NotRequired[Annotated[int, Optional, Description("Of measurements: number of values of metrics.")]]
 
 
 class FileResult(TypedDict):
@@ -184,7 +190,8 @@ ImportedPeriod = TypedDict(
 class HistoryPlan(TypedDict):
     """What an import of history has decided at its start, and where it is.
 
-    `exercises` and `customers` are what names in the file stand for (`create`: a dry run would create it). `current` is
+    `exercises` (of measurements: metrics) and `customers` are what names in the file stand for (`create`: a dry run
+    would create it). `current` is
     what was stored for the client whose sessions are being stored, and has no event yet. `problems` counts those of
     rows, also those that the job does not list.
     """
@@ -204,6 +211,7 @@ class RemovedCounts(TypedDict):
     customers: Annotated[int, Description("Number of clients.")]
     sessions: Annotated[int, Description("Number of workouts that were done.")]
     exercises: Annotated[int, Description("Number of exercises of the company.")]
+    values: NotRequired[Annotated[int, Optional, Description("Of measurements: number of values of metrics.")]]
 
 
 class Removed(TypedDict):

@@ -8,12 +8,13 @@ from contextlib import suppress
 from typing import cast
 
 from coaching_service.core import audit
+from coaching_service.core.auth.access import METRICS
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import references_to
 from coaching_service.core.database.portable import values_at
 from coaching_service.core.database.transactions import in_transaction, transactional
-from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.errors import Conflict, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
@@ -37,6 +38,7 @@ from coaching_service.people.changes.undo import ImportUndoRequested
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import ImportedSession
 
@@ -48,7 +50,7 @@ _UPDATED = ("UPDATED", "was here before the import, and stays as the import has 
 _CHANGED = ("CHANGED", "has been changed since the import")
 _USED = ("IN_USE", "is used by what was created since the import")
 # The kinds of records, in the order in which they are removed.
-_SESSIONS, _FIGURES, _EXERCISES, _CUSTOMERS, _END = range(5)
+_SESSIONS, _FIGURES, _EXERCISES, _CUSTOMERS, _END, _VALUES = range(6)  # of measurements: values only
 
 
 async def follow_request(ctx: Context, event: ImportUndoRequested) -> None:
@@ -72,12 +74,15 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
         raise Conflict("This import has not ended yet: cancel it first", code="JOB_RUNNING")
     if not has_stored(table_result(job["result"])):
         raise Conflict("This import has stored nothing", code="NOT_UNDOABLE")
+    is_of_measurements = "plan" in work and work["plan"]["result"]["format"] == "measurements"
+    if is_of_measurements and METRICS.EDIT not in ctx.caller.permissions:
+        raise PermissionMissing(METRICS.EDIT)
     result: UndoResult = {"ok": 0, "removed": {"customers": 0, "sessions": 0, "exercises": 0}, "failed": []}
     undo: UndoWork = {
         "importId": job_id,
         "importEndedAt": job["updatedAt"],
         "isOfClients": "plan" in work and work["plan"]["result"]["format"] == "customers",
-        "entry": _SESSIONS,
+        "entry": _VALUES if is_of_measurements else _SESSIONS,
         "record": 0,
         "last": None,
         "clients": [],
@@ -133,6 +138,7 @@ class _Undo:
             _FIGURES: self._renew_figures,
             _EXERCISES: self._remove_exercises,
             _CUSTOMERS: self._remove_customers,
+            _VALUES: self._remove_values,
         }
         after = self._work
 
@@ -199,6 +205,19 @@ class _Undo:
         staying += [_staying(each, _UPDATED) for each in await self._find_updated(tx)]
         return {**self._after("customers", len(ids), staying), "entry": _END}, 0
 
+    async def _remove_values(self, tx: Context) -> tuple[UndoWork, int]:
+        """Remove values of metrics, and at the end the assignments of sets that were made for them."""
+        work = self._work
+        created = await history.list_created(tx, work["importId"], "metric_value")
+        left = [each for each in created if work["last"] is None or each > work["last"]]
+        if not left:
+            assigned = await history.list_created(tx, work["importId"], "metrics_assignment")
+            await metrics.remove_unused_assignments(tx, assigned)
+            return {**work, "entry": _END, "last": None}, 0
+        removed, staying = await metrics.remove_imported(tx, left[:_BATCH])
+        after = self._after("values", removed, [_staying(each, _CHANGED) for each in staying])
+        return {**after, "last": left[:_BATCH][-1]}, len(left[:_BATCH])
+
     async def _find_updated(self, tx: Context) -> list[ObjectId]:
         """Return the clients who were there before, and whom a table of clients has changed."""
         if not self._work["isOfClients"]:
@@ -210,7 +229,7 @@ class _Undo:
     def _after(self, name: str, removed: int, staying: Sequence[KeptDocument]) -> UndoWork:
         work = self._work
         result = work["result"]
-        counts = {**result["removed"], name: cast("dict[str, int]", result["removed"])[name] + removed}
+        counts = {**result["removed"], name: cast("dict[str, int]", result["removed"]).get(name, 0) + removed}
         after: UndoResult = {
             "ok": result["ok"] + removed,
             "removed": cast("RemovedCounts", counts),

@@ -358,6 +358,52 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
     return await _record(ctx, new_entries, metrics)
 
 
+async def find_values(
+    ctx: Context, customer_id: ObjectId, metric_ids: Collection[ObjectId], dates: Collection[str]
+) -> dict[tuple[ObjectId, str], float]:
+    """Return the values of metrics on dates. Raises what `list_assigned` raises."""
+    await customers.get_visible(ctx, customer_id)
+    where = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$in": list(dates)}}
+    found = await store.entries.find(ctx, where, fields=("metricId", "date", "value"))
+    return {(each["metricId"], each["date"]): each["value"] for each in found}
+
+
+async def find_ended(ctx: Context, customer_id: ObjectId, set_ids: Collection[ObjectId]) -> dict[ObjectId, bool]:
+    """Return of each set that a client is or was assigned whether the assignment has ended."""
+    where = {"customerId": customer_id, "metricsSetId": {"$in": list(set_ids)}}
+    found = await store.assignments.find(ctx, where, fields=("metricsSetId", "unassignedAt"))
+    return {each["metricsSetId"]: each["unassignedAt"] is not None for each in found}
+
+
+@transactional
+async def remove_imported(ctx: Context, ids: Collection[ObjectId]) -> tuple[int, list[ObjectId]]:
+    """Delete values that an import has recorded, unless they have changed since.
+
+    Returns how many were deleted, and those that stay.
+    """
+    found = await store.entries.find(ctx, {"_id": {"$in": list(ids)}})
+    unchanged = [each for each in found if each["version"] == 0 and each["witemId"] is None]
+    for customer_id in {each["customerId"] for each in unchanged}:
+        entries = [each for each in unchanged if each["customerId"] == customer_id]
+        await customers.lock_and_mark_figures(ctx, customer_id)
+        await store.entries.delete_many(ctx, {"customerId": customer_id, "_id": {"$in": [e["_id"] for e in entries]}})
+        await follow(ctx, customer_id, entries)
+        for each in entries:
+            await activity.delete_events(ctx, customer_id, each["_id"], "metric_recorded")
+    return len(unchanged), [each["_id"] for each in found if each not in unchanged]
+
+
+@transactional
+async def remove_unused_assignments(ctx: Context, ids: Collection[ObjectId]) -> None:
+    """Delete assignments that an import has made, unless they have changed since or their sets have values."""
+    for each in await store.assignments.find(ctx, {"_id": {"$in": list(ids)}, "version": 0}):
+        [metric_set] = (await metric_sets.get_by_id(ctx, [each["metricsSetId"]])).values()
+        metric_ids = [metric["_id"] for metric in (*metric_set["metrics"], *metric_set["archivedMetrics"])]
+        where = {"customerId": each["customerId"], "metricId": {"$in": metric_ids}}
+        if await store.entries.find_one(ctx, where, ("_id",)) is None:
+            await store.assignments.delete(ctx, {"customerId": each["customerId"], "_id": each["_id"]})
+
+
 def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
     seen: set[tuple[ObjectId, str]] = set()
     for index, value in enumerate(values):

@@ -22,6 +22,7 @@ from coaching_service.integrations.background_jobs.models import ImportWork, Job
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.models import ProblemKind, Question
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
+from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.answers import by_name
 from coaching_service.integrations.history_import.models import (
     DistanceUnit,
@@ -50,6 +51,8 @@ _KINDS = {
     "REQUIRED": "Empty cells without which a row cannot be imported",
     "SKIPPED": "Left out by your answers",
     "OTHER_CLIENT": "Rows of other clients",
+    "OTHER_VALUE": "Days that have another value already",
+    "NOT_ASSIGNED": "Metric sets that the client is no longer assigned",
     "NOT_A_SET": "Rests, and rows without a set",
     "UNKNOWN_COLUMN": "A column that is not read",
     "REPEATED_COLUMN": "A column that has what another one has",
@@ -64,6 +67,7 @@ _FORMATS = {
     "workouts": "Workouts of this service",
     "sets": "A table of sets",
     "customers": "A list of clients",
+    "measurements": "A table of body measurements",
 }
 _FIELDS = {
     "LOAD_UNIT": "loadUnit",
@@ -72,8 +76,13 @@ _FIELDS = {
     "DATE_ORDER": "dateOrder",
     "DECIMAL_SIGN": "decimalSign",
 }
-_NAMED = {"CUSTOMER": "customers", "COLUMN": "columns"}
-_REMOVED = {"customers": "clients removed", "sessions": "workouts removed", "exercises": "exercises removed"}
+_NAMED = {"CUSTOMER": "customers", "COLUMN": "columns", "METRIC": "names"}
+_REMOVED = {
+    "customers": "clients removed",
+    "sessions": "workouts removed",
+    "exercises": "exercises removed",
+    "values": "measurements removed",
+}
 _OPTIONS = {
     "kg": "Kilograms",
     "lb": "Pounds",
@@ -81,6 +90,8 @@ _OPTIONS = {
     "mi": "Miles",
     "m": "Meters",
     "yd": "Yards",
+    "cm": "Centimeters",
+    "in": "Inches",
     "s": "Seconds",
     "min": "Minutes",
     "h": "Hours",
@@ -157,7 +168,7 @@ def describe(job: JobWork) -> dict[str, Any]:
         "kinds": [] if result is None else [_show_kind(each) for each in result.get("problems", ())],
         "problems": _group(job["errors"]),
         "canRun": is_dry_run and job["status"] == "done" and work["fileId"] is not None,
-        "canUndo": not is_dry_run and has_ended and result is not None and result["created"]["sessions"] > 0,
+        "canUndo": not is_dry_run and has_ended and result is not None and undoing.has_stored(result),
     }
 
 
@@ -253,6 +264,7 @@ def _facts(result: HistoryResult) -> list[tuple[str, int]]:
         ("rows", result["rows"]),
         ("workouts", created["sessions"]),
         ("sets", created["sets"]),
+        ("measurements", created.get("values", 0)),
         ("new exercises", created["exercises"]),
         ("new clients", created["customers"]),
         ("rows left out", result["reported"]),
