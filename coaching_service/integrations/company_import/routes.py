@@ -39,7 +39,9 @@ async def import_company(ctx: Context, body: ImportOptions, file: StoredFile | N
     TrainHeroic, the service's own CSV, or any with a date, an exercise and amounts. Each row is imported or reported;
     sessions that are there already are not added again. What the file does not decide is in `questions` of the result,
     and an import ends with an error while one is open; the other fields of the form are the answers. Each client has
-    one event, `history.imported`. POST /coach/jobs/{jobId}/undo removes what the import of a table has created.
+    one event, `history.imported`. A table of body measurements becomes values of metrics.
+
+    POST /coach/jobs/{jobId}/undo removes what the import of a table has created.
     """
     return await service.begin(
         ctx, file, dry_run=body["dryRun"], on_conflict=body["onConflict"], answers=body["answers"]
