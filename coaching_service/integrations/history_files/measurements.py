@@ -195,7 +195,9 @@ def is_of_measurements(file: IO[bytes], answers: Answers, known: Collection[str]
         file.seek(0)
     if any(dialect.matches(words_of(headings)) for headings in tables for dialect in DIALECTS):
         return False
-    return any(_layout_of(headings, answers, names) is not None for headings in tables)
+    layouts = [each for headings in tables if (each := _layout_of(headings, answers, names)) is not None]
+    meanings = {meaning_of(each) for each in known}
+    return any(not each.may_be_of_clients or each.meanings & meanings for each in layouts)
 
 
 def read_measurements(
@@ -253,6 +255,16 @@ class _Layout:
     fields: Sequence[str | None]
     unread: dict[int, ProblemKind]
     date_order: DateOrder | None
+
+    @property
+    def meanings(self) -> set[str]:
+        """What its columns of measurements mean."""
+        return {meaning_of(each) for each, name in zip(self.headings, self.fields, strict=True) if name == "metric"}
+
+    @property
+    def may_be_of_clients(self) -> bool:
+        """Whether it may also be a list of clients: it has their names, and one measurement only."""
+        return self.fields.count("metric") == 1 and not {*CLIENT_FIELDS}.isdisjoint(self.fields)
 
     def fill(self, table: Table) -> Iterator[Row]:
         """Yield the rows; an empty date or client is the one above, as in merged cells."""
