@@ -227,9 +227,13 @@ class MeasurementImport:
                 if read is None or day is None or client is None:
                     continue
                 metric_id, amount = read
-                if seen.setdefault((client, metric_id, str(day)), amount) != amount:
+                earlier = seen.get((client, metric_id, str(day)))
+                if earlier == amount:
+                    row.report(value.name, "ALREADY_THERE", "is in an earlier row or column of the file")
+                elif earlier is not None:
                     row.report(value.name, "OTHER_VALUE", "has another value of this day in the file")
                 else:
+                    seen[client, metric_id, str(day)] = amount
                     entry: NewMetricEntry = {"metricId": metric_id, "date": str(day), "value": amount}
                     planned.values.append((value.name, entry))
         places = {each: place for place, each in enumerate(dict.fromkeys(each.customer_id for each in self._rows))}
@@ -319,7 +323,7 @@ class MeasurementImport:
         before = self._progress.work["plan"]
         result: HistoryResult = {**before["result"]}
         for row in rows:
-            accepted, of_row = self._accept(row, known, new)
+            accepted, of_row = self._accept(row, known)
             new += accepted
             problems += of_row
             result["imported"] += bool(accepted)
@@ -345,10 +349,8 @@ class MeasurementImport:
 
         await self._progress.save(work, _fields(work), write, done=len(rows), errors=_listed(problems))
 
-    def _accept(
-        self, row: _Planned, known: _Known | None, new: Sequence[NewMetricEntry]
-    ) -> tuple[list[NewMetricEntry], list[Problem]]:
-        """Return the values of a row to record after `new`, and its problems; `known` is None without the client."""
+    def _accept(self, row: _Planned, known: _Known | None) -> tuple[list[NewMetricEntry], list[Problem]]:
+        """Return the values of a row to record, and its problems; `known` is None without the client."""
         accepted: list[NewMetricEntry] = []
         source = MeasuredRow(row.source.line, row.source.place, "", "", problems=[*row.source.problems])
         for name, entry in row.values:
@@ -357,7 +359,7 @@ class MeasurementImport:
                 source.report(*CLIENT_GONE)
             elif entry["date"] > known.today:
                 source.report(*IN_THE_FUTURE)
-            elif recorded == entry["value"] or entry in new or entry in accepted:
+            elif recorded == entry["value"]:
                 source.report(name, "ALREADY_THERE", "is there already")
             elif recorded is not None:
                 source.report(name, "OTHER_VALUE", "has another value of this day already, which stays")
