@@ -64,8 +64,8 @@ _SYNONYMS = """
 weight, body weight, bodyweight, body mass, scale weight, current weight, peso, peso corporal, peso corporeo,
 gewicht, korpergewicht, poids, poids corporel;
 body fat, bodyfat, fat, body fat percentage, fat percentage, bf, grasa, grasa corporal, porcentaje de grasa
-corporal, korperfett, korperfettanteil, graisse corporelle, masse grasse, taux de masse grasse, grasso corporeo,
-massa grassa, gordura corporal;
+corporal, korperfett, korperfettanteil, graisse corporelle, taux de masse grasse, grasso corporeo,
+gordura corporal;
 lean mass, lean body mass, masa magra, magermasse, masse maigre, massa magra;
 muscle mass, masa muscular, muskelmasse, masse musculaire, massa muscolare, massa muscular;
 neck, cuello, hals, halsumfang, cou, tour de cou, collo, pescoco;
