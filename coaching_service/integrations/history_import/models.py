@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
 # The formats in which clients import their own history.
 OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "liftosaur", "jefit", "sets")
-ImportFormat: TypeAlias = Format | Literal["customers"]
-DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd"]
-
 ImportFormat: TypeAlias = Format | Literal["customers", "measurements"]
-
 DistanceUnit: TypeAlias = Literal["km", "mi", "m", "yd", "cm", "in"]
-
 DurationUnit: TypeAlias = Literal["s", "min", "h"]
 
 
