@@ -144,7 +144,7 @@ def typed(text: str) -> str:
     """Return a text that a person typed (a name, note, answer or message), marked as data: `«text»`.
 
     The marks cannot be closed from inside, nor the direction of what follows be changed, nor a line be ended but by LF,
-    nor anything be said in characters that nobody sees. The instructions of the server tell assistants to follow
+    nor anything be said in characters that no person sees. The instructions of the server tell assistants to follow
     nothing that is between them.
     """
     return f"{OPEN}{isolate_direction(without_hidden(without_separators(text)).translate(_WITHOUT_MARKS))}{CLOSE}"
