@@ -132,6 +132,7 @@ async def test_own_exercise_is_meant_before_a_shared_one_of_the_same_name(coach:
     assert {own["_id"], second["_id"]} <= {each["_id"] for each in result["alternatives"]}
 
 
+@pytest.mark.usefixtures("wednesday")
 async def test_long_name_is_found_only_by_exactly_this_name(coach: CoachClient, mcp_tools: McpHttpClient) -> None:
     long = f"Coach's Zercher-march, {'with a heavy sandbag and ' * 3}24 kg of chains"
     await coach.create_exercise(long)

@@ -14,7 +14,7 @@ from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import NewRestrictions
 from coaching_service.training.workouts import usual_loads
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient
+from tests.support.mcp_client import TODAY, McpHttpClient
 from tests.support.oauth_flow import OAuthApplication, register, signed_in
 from tests.support.visitor import Visitor
 
@@ -24,6 +24,13 @@ def usual_first_load(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """Loads of clients without a history are not asked about, where a test is not about that."""
     if request.module.__name__.rpartition(".")[2] not in ("test_unusual_amounts", "test_jobs", "test_hostile_run"):
         monkeypatch.setattr(usual_loads, "MAX_FIRST_KG", 500)
+
+
+@pytest.fixture(autouse=True)
+def fixed_day(request: pytest.FixtureRequest) -> None:
+    """The day of tests that name it is fixed, so that no result depends on when they run."""
+    if getattr(request.module, "TODAY", None) == TODAY:
+        request.getfixturevalue("wednesday")
 
 
 @pytest.fixture

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
-from tests.support import training
+from tests.support import fixed_clock, training
 from tests.support.attention import count_of
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, approve, named, tool_change, tool_error, tool_result
 from tests.support.results import read_compliance, train
 from tests.support.training import block_with, log, task
 
-TOMORROW = str(datetime.now(UTC).date() + timedelta(days=1))
+TOMORROW = str(fixed_clock.TODAY + timedelta(days=1))
 
 
 async def test_program_is_assigned(mcp: McpHttpClient, coach: CoachClient) -> None:
@@ -41,7 +41,7 @@ async def test_metrics_are_recorded_and_read(mcp: McpHttpClient, coach: CoachCli
     )
 
     (await coach.post(f"/coach/customers/{client['_id']}/metrics-sets", {"metricsSetId": metric_set["_id"]})).ok(201)
-    today, yesterday = [str(datetime.now(UTC).date() - timedelta(days=days)) for days in (0, 1)]
+    today, yesterday = [str(fixed_clock.TODAY - timedelta(days=days)) for days in (0, 1)]
     for day, value, before in ((yesterday, 73, None), (yesterday, 72.5, 73), (today, 72, None)):
         recorded = tool_change(await mcp.call("record_metric", **known, date=day, value=value))
         assert (recorded["value"], recorded["previousValue"]) == (value, before)
@@ -65,7 +65,7 @@ async def test_values_have_all_their_digits(mcp: McpHttpClient, coach: CoachClie
     client, body = await coach.create_customer(), await training.metric_set(coach, "Steps", short="steps")
     (await coach.post(training.client_path(client, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
     known = {"customerId": client["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
-    today, yesterday = [str(datetime.now(UTC).date() - timedelta(days=days)) for days in (0, 1)]
+    today, yesterday = [str(fixed_clock.TODAY - timedelta(days=days)) for days in (0, 1)]
     for day, value, shown in (
         (yesterday, 1234567, "1234567 steps"),
         (yesterday, 1234567.25, "1234567 → 1234567.25 steps"),
@@ -142,7 +142,7 @@ async def test_compliance_equals_that_of_rest(mcp: McpHttpClient, coach: CoachCl
 async def test_assistant_confirms_a_value_far_from_the_last(coach: CoachClient, mcp: McpHttpClient) -> None:
     ana, body = await coach.create_customer("Ana"), await training.metric_set(coach, "Weight")
     (await coach.post(training.client_path(ana, "metrics-sets"), {"metricsSetId": body["_id"]})).ok(201)
-    today = datetime.now(UTC).date()
+    today = fixed_clock.TODAY
     known = {"customerId": ana["_id"], "metricsSetId": body["_id"], "metricId": body["metrics"][0]["_id"]}
     for ago, value in ((3, 72.5), (2, 87), (2, 72)):  # exactly 20 % more is not far
         assert (
@@ -169,7 +169,7 @@ async def test_tools_show_and_take_loads_in_the_unit_of_the_client(mcp: McpHttpC
     squat = await coach.create_exercise("Squat")
     ana, bo = await coach.create_customer("Ana"), await coach.create_customer("Bo")
     (await (await coach.as_client(ana)).patch("/customer/me", {"loadUnit": "lb"})).ok()
-    day = str(datetime.now(UTC).date())
+    day = str(fixed_clock.TODAY)
     for client, load, shown in ((ana, 100.02, "3x5 @220.5lb"), (bo, 220.5, "3x5 @220.5kg")):
         known = {"customerId": client["_id"]}
         created = tool_change(
@@ -207,7 +207,7 @@ async def test_activity_has_the_values_of_a_logged_metric_set(mcp: McpHttpClient
 async def test_activity_has_the_records_that_attention_counts(mcp: McpHttpClient, coach: CoachClient) -> None:
     """The results of an exercise that was done for the first time are no records in either."""
     ana, squat, row = await coach.create_customer(), await coach.create_exercise(), await coach.create_exercise("Row")
-    await train(coach, ana, squat, (5, 100), date=str(datetime.now(UTC).date() - timedelta(days=1)))
+    await train(coach, ana, squat, (5, 100), date=str(fixed_clock.TODAY - timedelta(days=1)))
     await train(coach, ana, squat, (6, 110), date=TODAY)
     await train(coach, ana, row, (8, 40), date=TODAY)
     text = (await mcp.call("get_activity", customerId=ana["_id"]))["content"][0]["text"]

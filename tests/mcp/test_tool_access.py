@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -19,7 +20,9 @@ from tests.conftest import PASSWORD, NewCompany
 from tests.support.assistants import authorize_assistant
 from tests.support.client import MONDAY, UNKNOWN, CoachClient
 from tests.support.declared_world import World, make_world
-from tests.support.mcp_client import TODAY, McpHttpClient, invitation, tool_error, tool_proposal
+from tests.support.mcp_client import McpHttpClient, invitation, tool_error, tool_proposal
+
+TODAY = str(datetime.now(UTC).date())  # what is written is not compared with it
 
 TOOLS = tools_of(features.TOOLS)
 EVERY_TOOL = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)

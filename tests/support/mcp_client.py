@@ -19,11 +19,12 @@ from mcp.client.streamable_http import streamable_http_client
 from benchmarks.mcp_messages import MODERN, envelope
 from coaching_service.core.dates import name_days
 from coaching_service.core.mcp.results import IMPERATIVES
+from tests.support import fixed_clock
 from tests.support.client import CoachClient, Reply
 from tests.support.other_process import OtherProcess
 from tests.support.tool_outputs import check_output
 
-TODAY = str(datetime.now(UTC).date())  # a date more than a year away has to be confirmed
+TODAY = str(fixed_clock.TODAY)  # of modules that use `wednesday`; all of tests/mcp that import it do
 
 
 class McpHttpClient:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import pytest
 from aiohttp.test_utils import TestServer
 
 from tests.support.assistants import authorize_assistant
@@ -49,6 +50,7 @@ async def test_disconnecting_an_assistant_is_audited(coach: CoachClient, owner_p
     assert [entry["action"] for entry in entries].count("assistant.revoked") == 1
 
 
+@pytest.mark.usefixtures("wednesday")
 async def test_page_of_an_assistant_shows_what_it_has_changed_with_undo(
     coach: CoachClient, owner_page: Visitor, public_server: TestServer
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 from playwright.async_api import Page, expect
@@ -9,8 +10,10 @@ from playwright.async_api import Page, expect
 from tests.conftest import PASSWORD
 from tests.mcp.conftest import mcp
 from tests.support.client import CoachClient
-from tests.support.mcp_client import TODAY, McpHttpClient, tool_proposal
+from tests.support.mcp_client import McpHttpClient, tool_proposal
 from tests.web.browser.conftest import OpenPage, picture, serious, sign_in
+
+TODAY = str(datetime.now(UTC).date())  # what is written is not compared with it
 
 __all__ = ["mcp"]
 PHONE: dict[str, Any] = {"viewport": {"width": 360, "height": 740}, "has_touch": True, "is_mobile": True}
