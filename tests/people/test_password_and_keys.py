@@ -121,10 +121,10 @@ async def test_client_is_told_who_changed_the_password(coach: CoachClient, setti
     client = await coach.as_client(ana)
     (await client.put("/customer/me/password", {"currentPassword": THIRD, "password": SECOND})).ok()
     mails = await until(lambda: (found := mailed_changes(settings, email))[1:] and found, "both are mailed")
-    first, second = (" ".join(part_of(mail, "plain").split()) for mail in mails)
-    assert f"was changed by {coach.ctx.caller.name}." in first
-    assert "was changed in your settings." in second
-    assert "API key" not in first + second
+    texts = " ".join(" ".join(part_of(mail, "plain").split()) for mail in mails)
+    assert f"was changed by {coach.ctx.caller.name}." in texts
+    assert "was changed in your settings." in texts
+    assert "API key" not in texts
 
 
 async def test_first_password_of_a_colleague_is_no_change(

@@ -173,6 +173,7 @@ async def test_reminder_at_an_instant_is_sent_at_the_local_time_of_the_client(an
     assert "There is a reminder for 12:00" in read_mail(sent, ana.coach.ctx.services.base_url).text
 
 
+@pytest.mark.usefixtures("wednesday")  # at other times it is another date there, and what is due follows at midnight
 async def test_time_zone_of_the_client_moves_what_is_due(ana: Client) -> None:
     await ana.plan(reminder())
     await renew_figures(ana.coach.ctx)
