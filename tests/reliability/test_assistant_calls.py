@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from coaching_service import features
 from coaching_service.progress.conversation import waiting
-from tests.mcp.test_budgets import DAYS, is_done, let_ten_minutes_pass
+from tests.mcp.test_budgets import is_done, let_ten_minutes_pass
 from tests.support.client import CoachClient
 from tests.support.database_proxy import Moment
 from tests.support.doctor import is_numbered
@@ -21,6 +21,8 @@ from tests.support.own_application import OwnApplication
 from tests.support.service_process import until
 from tests.support.training import Json, client_path
 
+# By the clock of the processes, which is not moved.
+DAYS = [str(datetime.now(UTC).date() + timedelta(days=number)) for number in range(60)]
 EARLIER = datetime(2020, 1, 1)  # noqa: DTZ001 - stored times are UTC without a time zone
 
 
