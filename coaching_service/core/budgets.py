@@ -57,19 +57,19 @@ def metered(work: Awaitable[T]) -> Awaitable[T]:
     return work if budget is None or not isinstance(work, types.CoroutineType) else _Metered(work, budget)
 
 
-class _Metered(Coroutine[Any, Any, T], Iterator[Any]):
+class _Metered(Coroutine[object, object, T], Iterator[object]):
     """A coroutine whose steps spend from a budget; cancelled or closed before its first step, so is the inner one."""
 
     __slots__ = ("_budget", "_coroutine")
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T], budget: Budget) -> None:
+    def __init__(self, coroutine: Coroutine[object, object, T], budget: Budget) -> None:
         self._coroutine, self._budget = coroutine, budget
 
-    def send(self, value: Any) -> Any:
+    def send(self, value: object) -> object:
         """Run the coroutine to what it awaits next."""
         return self._step(self._coroutine.send, value)
 
-    def throw(self, *error: Any) -> Any:
+    def throw(self, *error: Any) -> object:
         """Raise an error in the coroutine, and run it to what it awaits next."""
         return self._step(self._coroutine.throw, *error)
 
@@ -77,13 +77,13 @@ class _Metered(Coroutine[Any, Any, T], Iterator[Any]):
         """End the coroutine where it is."""
         self._coroutine.close()
 
-    def __await__(self) -> Iterator[Any]:  # type: ignore[override]  # an iterator that can be sent values and errors
+    def __await__(self) -> Iterator[object]:  # type: ignore[override]  # an iterator that can be sent values and errors
         return self
 
-    def __next__(self) -> Any:
+    def __next__(self) -> object:
         return self.send(None)
 
-    def _step(self, step: Callable[..., Any], *arguments: Any) -> Any:
+    def _step(self, step: Callable[..., object], *arguments: object) -> object:
         while True:
             began = time.thread_time()
             try:

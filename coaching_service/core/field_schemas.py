@@ -45,14 +45,14 @@ class DeferredChange:
     """
 
     def __init__(self, by_type: Mapping[str, Schema], data: Any) -> None:
-        self._by_type, self._data = by_type, data
+        self._by_type, self._data = by_type, data  # as decoded from a request, of any shape until a schema loads it
         self.is_strict = False
 
-    def sent(self, name: str) -> Any:
+    def sent(self, name: str) -> object:
         """Return the value of a field as it was sent, not validated; None if it was not sent."""
         return self._data.get(name) if isinstance(self._data, Mapping) else None
 
-    def as_type(self, stored_type: str) -> dict[str, Any]:
+    def as_type(self, stored_type: str) -> dict[str, Any]:  # a TypedDict of that type, which the caller knows
         """Return the change as the schema of `stored_type` loads it. Raises InvalidFields."""
         try:
             change: dict[str, Any] = self._by_type[stored_type].load(self._data)

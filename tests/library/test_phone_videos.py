@@ -40,7 +40,7 @@ VIDEOS = {
 
 
 @pytest.mark.parametrize("case", VIDEOS)
-async def test_positions_are_removed_without_moving_anything(coach: CoachClient, exercise: Json, case: str) -> None:  # noqa: F811
+async def test_positions_are_removed_without_moving_anything(coach: CoachClient, exercise: Json, case: str) -> None:  # noqa: F811 - the fixture that is imported above
     content = VIDEOS[case]
     entry = (await upload(coach, exercise, content, "squat.mov")).ok(201)
     reply = await fetch(coach, entry["url"])
@@ -72,7 +72,7 @@ async def test_positions_are_removed_without_moving_anything(coach: CoachClient,
 )
 async def test_track_that_cannot_be_removed_is_rejected(
     coach: CoachClient,
-    exercise: Json,  # noqa: F811
+    exercise: Json,  # noqa: F811 - the fixture that is imported above
     content: bytes,
     code: str,
 ) -> None:

@@ -27,7 +27,7 @@ ALONE, EIGHT = 2.0, 5.0
 
 
 async def test_each_value_of_each_field_is_read_everywhere(
-    inhabited: Inhabited,  # noqa: F811
+    inhabited: Inhabited,  # noqa: F811 - the fixture that is imported above
     record_property: Callable[[str, object], None],
 ) -> None:
     """A random part of all values, as many as are sent in the declared time, in random order."""
@@ -51,7 +51,7 @@ async def test_each_value_of_each_field_is_read_everywhere(
     assert sent > 500
 
 
-async def test_no_answer_is_slow_with_eight_at_once(inhabited: Inhabited) -> None:  # noqa: F811
+async def test_no_answer_is_slow_with_eight_at_once(inhabited: Inhabited) -> None:  # noqa: F811 - the fixture that is imported above
     """Each read about a client, alone and eight times at once, by the processor time of the client and the service."""
     slow, own = [], inhabited.clients["injured"]
     for route in ROUTES:
