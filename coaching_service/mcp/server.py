@@ -257,10 +257,10 @@ async def _call(
             return _error(str(denial.message), _ASK_FOR_WRITE_ACCESS), "denied"
         return _error(str(denial.message), _ADVICE_BY_CODE.get(denial.code or "", _ASK_FOR_PERMISSION)), "denied"
     was_asked = request.asks_by is not None and params.request_state is not None
-    if was_asked and not confirmation.is_accepted(params):
-        await tool_calls.forget_token(ctx, params.request_state or "")
-        return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
     try:
+        if was_asked and not confirmation.is_accepted(params):
+            await tool_calls.forget_token(ctx, params.request_state or "")
+            return _error(f"The user declined; {_NOTHING_CHANGED}", _DO_NOT_REPEAT), "declined"
         require_no_conversion(tool.access, ctx.caller)
         call = _parse(tool, params, ctx.caller, asks_user=request.asks_by is not None)
         if was_asked and request.asks_by == "form":
