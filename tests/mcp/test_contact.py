@@ -107,6 +107,11 @@ async def test_what_stays_or_moves_ahead_is_no_contact(with_key: Any, coach: Coa
     tool_change(await without.call("update_workout", **about, workoutId=ahead["_id"], date=DAYS[4]))
     earlier = await without.call("update_workout", **about, workoutId=ahead["_id"], date=DAYS[1])
     tool_error(earlier, "may not send mail or messages")
+    other = await block_with(coach, ana, task(), date=DAYS[-1])
+    for workout, to, is_allowed in ((ahead, today, False), (ahead, other, True)):
+        move = {"action": "move", "itemId": workout["items"][0]["_id"], "toWorkoutId": to["_id"]}
+        moved = await without.call("update_workout_items", **about, workoutId=workout["_id"], changes=[move])
+        tool_change(moved) if is_allowed else tool_error(moved, "may not send mail or messages")
     removed = tool_change(await without.call("remove_workout", **about, workoutId=ahead["_id"]))
     tool_change(await without.call("undo", changeId=removed["changeId"]))
     # It may have been sent already.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, cast
@@ -79,19 +79,33 @@ async def complete(tx: Context, changes: Sequence[DocumentChange]) -> list[Versi
 def reaches_people(tx: Context, versions: Sequence[Version]) -> bool:
     """Return whether the transaction sends something to people, or stores what will reach them.
 
-    So does what moves to an earlier date than its author chose, or may have reached them before.
+    So does what moves to an earlier date than its author chose, with its workout or alone, or may have reached them
+    before.
     """
-    contacts: Counter[tuple[ObjectId | None, Hashable]] = Counter()
-    today = str(tx.caller.today())
-    for change, before, after in versions:
+    removed: defaultdict[tuple[ObjectId | None, Hashable], Counter[str]] = defaultdict(Counter)
+    added: defaultdict[tuple[ObjectId | None, Hashable], Counter[str]] = defaultdict(Counter)
+    for change, *sides in versions:
         if (contact := change.history.contact) is None:
             continue
-        date, moved_to = ((each or {}).get("date") for each in (before, after))
-        if before is not None and (date is None or moved_to == date or (date > today and (moved_to or date) > date)):
-            contacts.subtract((change.client_id, each) for each in contact(before))
-        if after is not None:
-            contacts.update((change.client_id, each) for each in contact(after))
-    return tx.changes.sends or any(count > 0 for count in contacts.values())
+        for dates, document in zip((removed, added), sides, strict=True):
+            if document is not None:
+                for each in contact(document):
+                    dates[change.client_id, each][document.get("date") or ""] += 1
+    today = str(tx.caller.today())
+    return tx.changes.sends or any(
+        not _only_moves_ahead(removed[about] - dates, dates - removed[about], today) for about, dates in added.items()
+    )
+
+
+def _only_moves_ahead(removed: Counter[str], added: Counter[str], today: str) -> bool:
+    """Return whether each date of something that reaches people follows one, after today, on which it is no more."""
+    left = sorted((date for date in removed.elements() if date > today), reverse=True)
+    for date in sorted(added.elements()):
+        earlier = next((each for each in left if each <= date), None)
+        if earlier is None:
+            return False
+        left.remove(earlier)
+    return True
 
 
 async def find_unusual(tx: Context, versions: Sequence[Version]) -> list[str]:
