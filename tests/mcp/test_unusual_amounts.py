@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
@@ -151,6 +152,19 @@ async def test_an_assistant_does_not_climb_on_what_it_has_planned_itself(
     tool_proposal(await plan(5, 227), REASON)
     await block_with(coach, ana, exercise_of(deadlift, sets(200)), date=DAYS[6])
     tool_change(await plan(7, 300))
+
+
+async def test_an_assistant_does_not_climb_on_what_it_has_confirmed_itself(
+    coach: CoachClient, with_key: Callable[..., Awaitable[McpHttpClient]]
+) -> None:
+    ana, _ = await with_best(coach, 100)
+    mcp = await with_key(confirmInChat=True)
+    heavy = create(ana, DAYS[1], "Deadlift: 3x5 @200kg")
+    asked = (await mcp.call("create_workout", **heavy))["structuredContent"]
+    tool_change(await mcp.call("create_workout", **heavy, confirmationToken=asked["confirmationToken"]))
+    heavier = (await mcp.call("create_workout", **create(ana, DAYS[2], "Deadlift: 3x5 @201kg")))["structuredContent"]
+    assert heavier["reasons"] == [REASON]
+    assert heavier["summary"].endswith(" «Deadlift» 201 kg: the heaviest in 12 months was 100 kg.")
 
 
 async def test_an_assigned_program_is_compared_with_its_client(mcp: McpHttpClient, coach: CoachClient) -> None:

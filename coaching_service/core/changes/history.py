@@ -143,12 +143,12 @@ async def is_written_with(ctx: Context, credential_id: ObjectId, document_id: Ob
 async def list_unapproved(
     ctx: Context, customer_id: ObjectId, document_ids: Sequence[ObjectId], period: timedelta
 ) -> list[StoredChange]:
-    """Return what assistants have changed of documents of a client without an approval, oldest first, with patches."""
+    """Return what assistants have changed of documents of a client without a person's approval, oldest first."""
     where: Filter = {
         "customerId": customer_id,
         "createdAt": {"$gt": now() - period},
         "via": "assistant",
-        "approvedBy": {"$exists": False},
+        "$or": [{"approvedBy": {"$exists": False}}, {"confirmsItself": True}],
         "documents._id": {"$in": list(document_ids)},
     }
     fields = ("documents", "patch")

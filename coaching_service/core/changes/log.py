@@ -176,6 +176,8 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
         change["approvedBy"] = ctx.changes.approved_by
     if ctx.changes.decided_in is not None:
         change["decidedIn"] = ctx.changes.decided_in
+    if ctx.changes.confirms_itself:
+        change["confirmsItself"] = True
     if undoable:
         change["patch"] = [patch_of(each) for each in documents]
         change["patchUntil"] = at + UNDO_PERIOD

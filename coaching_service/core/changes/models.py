@@ -69,7 +69,8 @@ class ChangeContent(TypedDict):
     """One operation, about at most one client.
 
     `via` is the interface, and `credentialId` the key, grant or session; `hasKey` if an assistant used a key.
-    `approvedBy` is the coach who approved what the assistant proposed, and `decidedIn` where. `batchId` is shared by
+    `approvedBy` is the coach who approved what the assistant proposed, and `decidedIn` where; `confirmsItself` if the
+    program may have confirmed it without a person. `batchId` is shared by
     the changes of one bulk operation. `documents` and `patch` are parallel; a patch of more than 8 MB is stored in
     `parts` documents of the collection changeParts, and no patch is stored for what cannot be undone, or after 30 days
     (`patchUntil`). `seq` and `lastSeq` are the numbers of the first and the last event within the company; a change has
@@ -83,6 +84,7 @@ class ChangeContent(TypedDict):
     hasKey: NotRequired[bool]
     approvedBy: NotRequired[Approver]
     decidedIn: NotRequired[DecidedIn]
+    confirmsItself: NotRequired[bool]
     operation: str
     customerId: ObjectId | None
     batchId: NotRequired[ObjectId]

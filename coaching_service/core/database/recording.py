@@ -213,8 +213,8 @@ class ChangeRecorder:
     `can_be_undone` unless a service prevents it. An undo sets `undoes`, at most one of the changes of each client, by
     client, and `restored`, the earlier version that it restores, by document. `locked`: the documents that the
     transaction has written to only so that others conflict with it, with the fields that the lock has read.
-    `approved_by`: the coach who approved the change of an assistant, and `decided_in` where. `sends`: mail or a
-    notification to a client is queued.
+    `approved_by`: the coach who approved the change of an assistant, and `decided_in` where; `confirms_itself` if the
+    program may have confirmed it without a person. `sends`: mail or a notification to a client is queued.
     `changes_cached`: documents that processes cache are changed or deleted. `after_commit`: called once the transaction
     is committed, for what processes count in memory.
     """
@@ -232,6 +232,7 @@ class ChangeRecorder:
     author: Principal | None = None
     approved_by: Approver | None = None
     decided_in: DecidedIn | None = None
+    confirms_itself: bool = False
     sends: bool = False
 
     @property

@@ -682,10 +682,12 @@ async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Re
     known = await _find_confirmation(tx, call)
     if known is None or known["shown"] != shown:
         return False
-    is_limited = call.in_chat or tx.caller.via == "apiKey"  # the program of a key answers what its user would be asked
+    # The model repeats the token by itself, and the program of a key answers what its user would be asked.
+    is_limited = call.in_chat or tx.caller.via == "apiKey"
     if is_limited and not await use(tx, _count_messages(reasons, _concerned_clients(tx, call))):
         return False
     tx.changes.approved_by, tx.changes.decided_in = {"_id": tx.caller.id, "name": tx.caller.name}, "chat"
+    tx.changes.confirms_itself = is_limited
     await store.confirmations.delete(tx, {"_id": known["_id"]})  # with what the call does
     return True
 
