@@ -22,7 +22,7 @@ from coaching_service.training.programs.schemas import (
     ProgramQuery,
 )
 from coaching_service.training.workouts.blocks.models import BlockPosition
-from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
+from coaching_service.training.workouts.shared_routes import BlockRoutes
 
 routes = Routes("/coach/programs", tag="Programs")
 
@@ -117,18 +117,6 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: models.Ver
 block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
 
 BlockRoutes(
-    operation_ids=OperationIds(
-        "listProgramBlocks",
-        "createProgramBlock",
-        "getProgramBlock",
-        "updateProgramBlock",
-        "deleteProgramBlock",
-        "copyProgramBlock",
-        "createProgramItem",
-        "updateProgramItem",
-        "deleteProgramItem",
-        "moveProgramItem",
-    ),
     routes=block_routes,
     owner=service.ProgramPlan,
     owner_parameter="program_id",

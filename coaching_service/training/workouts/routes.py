@@ -20,23 +20,11 @@ from coaching_service.training.workouts.blocks.schemas import (
     WorkoutBlockCopy,
     WorkoutBlockShift,
 )
-from coaching_service.training.workouts.shared_routes import BlockRoutes, OperationIds
+from coaching_service.training.workouts.shared_routes import BlockRoutes
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts")
 
 BlockRoutes(
-    operation_ids=OperationIds(
-        "listWorkoutBlocks",
-        "createWorkoutBlock",
-        "getWorkoutBlock",
-        "updateWorkoutBlock",
-        "deleteWorkoutBlock",
-        "copyWorkoutBlock",
-        "createWorkoutItem",
-        "updateWorkoutItem",
-        "deleteWorkoutItem",
-        "moveWorkoutItem",
-    ),
     routes=routes,
     owner=ClientCalendar,
     owner_parameter="customer_id",

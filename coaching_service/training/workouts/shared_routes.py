@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial, wraps
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from marshmallow import Schema
 
@@ -28,7 +28,7 @@ from coaching_service.training.workouts.blocks.models import (
     SentDay,
     WorkoutBlockQuery,
 )
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
@@ -44,21 +44,6 @@ MOVE_EXAMPLE = {
     "source": {"wblockId": "66f0c0ffee0000000000abcd", "witemId": "66f0c0ffee0000000000abce"},
     "target": {"wblockId": "66f0c0ffee0000000000abcf", "index": 0},
 }
-
-
-class OperationIds(NamedTuple):
-    """The names in the API document of the functions below."""
-
-    list_blocks: str
-    create_block: str
-    get_block: str
-    update_block: str
-    delete_block: str
-    copy_block: str
-    create_item: str
-    update_item: str
-    delete_item: str
-    move_item: str
 
 
 class _BlocksQuery(BlockFilters, total=False):
@@ -82,7 +67,6 @@ class BlockRoutes:
     `block_query` is what one block can be read with.
     """
 
-    operation_ids: OperationIds
     routes: Routes
     owner: Callable[[ObjectId], ScheduleOwner]
     owner_parameter: str
@@ -104,38 +88,52 @@ class BlockRoutes:
         )
         view: dict[str, Any] = {"access": self.view, "returns": WorkoutBlock}
         edit: dict[str, Any] = {"access": self.edit, "returns": WorkoutBlock}
-        calendar = {"query": self.range_query, "returns": list_of(WorkoutBlock), "on_worker_thread": True}
-        get("/wblock", self.list_blocks, **view | calendar)
-        example = {**self.block_example, "items": [ITEM_EXAMPLE]}
-        post("/wblocks", create_block, **edit, body=self.new_block, example=example)
+        options = view | {"query": self.range_query, "returns": list_of(WorkoutBlock), "on_worker_thread": True}
+        get("/wblock", self.list_blocks, client="listWorkoutBlocks", program="listProgramBlocks", **options)
+        options = edit | {"body": self.new_block, "example": {**self.block_example, "items": [ITEM_EXAMPLE]}}
+        post("/wblocks", create_block, client="createWorkoutBlock", program="createProgramBlock", **options)
         block = "/wblocks/{wblockId}"
-        get(block, get_block, **view, query=self.block_query)
-        change_example = {"name": "Upper body", "version": 0}
-        patch(block, update_block, **edit, body=self.block_change, example=change_example)
-        delete(block, delete_block, access=self.edit)
-        copy_example = {name: value for name, value in self.block_example.items() if name != "name"}
-        post(f"{block}/copy", copy_block, **edit, body=self.copy_target, example=copy_example)
+        options = view | {"query": self.block_query}
+        get(block, get_block, client="getWorkoutBlock", program="getProgramBlock", **options)
+        options = edit | {"body": self.block_change, "example": {"name": "Upper body", "version": 0}}
+        patch(block, update_block, client="updateWorkoutBlock", program="updateProgramBlock", **options)
+        delete(block, delete_block, client="deleteWorkoutBlock", program="deleteProgramBlock", access=self.edit)
+        example = {name: value for name, value in self.block_example.items() if name != "name"}
+        options = edit | {"body": self.copy_target, "example": example}
+        post(f"{block}/copy", copy_block, client="copyWorkoutBlock", program="copyProgramBlock", **options)
 
         items, item = f"{block}/witems", f"{block}/witems/{{witemId}}"
-        edit_item = edit | {"returns": ITEM_RESPONSE}
-        post(items, create_item, **edit_item, body=NEW_ITEM, example=ITEM_EXAMPLE)
-        patch(item, update_item, **edit_item, body=ITEM_CHANGE, example=CHANGE_EXAMPLE)
-        delete(item, delete_item, access=self.edit)
+        options = edit | {"returns": ITEM_RESPONSE, "body": NEW_ITEM, "example": ITEM_EXAMPLE}
+        post(items, create_item, client="createWorkoutItem", program="createProgramItem", **options)
+        options |= {"body": ITEM_CHANGE, "example": CHANGE_EXAMPLE}
+        patch(item, update_item, client="updateWorkoutItem", program="updateProgramItem", **options)
+        delete(item, delete_item, client="deleteWorkoutItem", program="deleteProgramItem", access=self.edit)
         errors, codes = (Conflict, LegacyFailure), ("WITEM_MOVE_INCOMPLETE",)
-        move: dict[str, Any] = {"body": ItemMove, "errors": errors, "legacy_codes": codes, "example": MOVE_EXAMPLE}
-        put("/witems/move", move_item, **edit, **move)
+        options = edit | {"body": ItemMove, "errors": errors, "legacy_codes": codes, "example": MOVE_EXAMPLE}
+        put("/witems/move", move_item, client="moveWorkoutItem", program="moveProgramItem", **options)
 
     def _declare(
-        self, method: Callable[..., Any], path: str, operation: Callable[..., Awaitable[Any]], **options: Any
+        self,
+        method: Callable[..., Any],
+        path: str,
+        operation: Callable[..., Awaitable[Any]],
+        *,
+        client: str,
+        program: str,
+        **options: Any,
     ) -> None:
-        """Declare the route of an operation, which gets the owner in place of the owner's identifier."""
+        """Declare the route of an operation, which gets the owner in place of the owner's identifier.
+
+        `client` and `program` are its operation identifiers on the calendar of a client and in a program.
+        """
 
         @wraps(operation)
         async def handler(ctx: Context, **arguments: Any) -> Any:
             owner = self.owner(arguments.pop(self.owner_parameter))
             return await operation(ctx, owner, **arguments)
 
-        method(path, operation_id=getattr(self.operation_ids, operation.__name__), **options)(handler)
+        operation_id = client if self.owner is ClientCalendar else program
+        method(path, operation_id=operation_id, **options)(handler)
 
     async def list_blocks(self, ctx: Context, owner: ScheduleOwner, query: _BlocksQuery) -> list[Block]:
         """Read the calendar.
