@@ -15,6 +15,7 @@ from marshmallow import fields
 from coaching_service.core.field_schemas import Variant, input_of
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.text import snake_case
 from coaching_service.core.validation import Choice, Identifier, ListOf, Text
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.schedule import service as schedule_service
@@ -25,7 +26,7 @@ from coaching_service.training.workout_text.tool_schemas import WorkoutDay
 from coaching_service.training.workout_text.writing import label_supersets, write_header, write_item
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import PlannedBlock, StoredBlock
+from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item, resolve_items
 from coaching_service.training.workouts.items.models import NEW_ITEM
@@ -33,8 +34,8 @@ from tests.conftest import NewCompany
 from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
 from tests.support.portable_company import hire_colleagues
-from tests.support.training import QUESTIONS, Json, client_path, metric_set
-from tests.support.transfer import export, import_file, make_zip
+from tests.support.training import QUESTIONS, Json, client_path, log, metric_set
+from tests.support.transfer import export, exported_rows, import_file, make_zip
 
 _MARKS = str.maketrans("", "", "«»")  # around texts that people typed; the server removes them from arguments
 TARGET = "2026-03-16"
@@ -225,3 +226,23 @@ async def test_assistants_read_and_write_every_planned_field_of_blocks(source: S
     days = [{**sent, "date": TARGET}]
     tool_change(await mcp.call("create_workout", customerId=source.customer["_id"], days=days))
     assert await source.copies() == [{**plan_of(source.block), "items": []}]
+    dates = {"startDate": TARGET, "endDate": TARGET}
+    answer = (await mcp.call("get_workouts", customerId=source.customer["_id"], **dates))["structuredContent"]
+    settings = without_ids(take(BlockSettings, block))
+    assert [doc["settings"] for doc in answer["docs"]] == [settings]
+    other: Any = {"customerId": source.customer["_id"], "days": [{"date": "2026-03-17", "name": block["name"]}]}
+    created = tool_change(await mcp.call("create_workout", **other))
+    given = {"customerId": source.customer["_id"], "workoutId": created["workoutId"], **settings}
+    tool_change(await mcp.call("update_workout", **given))
+    assert await source.copies("2026-03-17", "2026-03-17") == [{**plan_of(source.block), "items": []}]
+
+
+async def test_csv_of_workouts_has_every_planned_field_of_blocks(source: Source) -> None:
+    item = source.block["items"][0]
+    (await log(source.coach, {**source.block}, {**item}, customerSets=[{"reps": 5}])).ok()
+    [row] = await exported_rows(source.coach, "workouts")
+    columns = {name: "title" if name == "name" else snake_case(name) for name in names_of(PlannedBlock)}
+    # A row is work that was done: it is never of a day of rest.
+    assert [name for name, column in columns.items() if column not in row] == ["isRest"]
+    written = {name: row[column] for name, column in columns.items() if column in row}
+    assert written == {name: str(value) for name, value in source.block.items() if name in written}

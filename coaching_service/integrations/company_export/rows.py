@@ -10,16 +10,17 @@ from typing import Any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, declared_collections
 from coaching_service.core.database.portable import Portable
+from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import file_extension
-from coaching_service.core.text import write_rows
+from coaching_service.core.text import snake_case, write_rows
 from coaching_service.integrations.history_files.rosters import join_groups
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
-from coaching_service.training.workouts.blocks.models import StoredBlock
+from coaching_service.training.workouts.blocks.models import BlockSettings, StoredBlock
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
@@ -122,6 +123,7 @@ _COLUMNS = (
     *("exercise_title", "superset_id", "exercise_notes", "set_index", "set_type"),
     *("{weight}", "reps", "distance_km", "duration_seconds", "rpe", "rir", "is_completed", "duration_minutes"),
 )
+_SETTINGS = [name for name in names_of(BlockSettings) if name != "isRest"]  # a row is of work
 _WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
 _SET_TYPES = {"drop": "dropset", "failure": "failure"}
 
@@ -132,7 +134,7 @@ async def iterate_workout_rows(ctx: Context) -> AsyncGenerator[bytes, None]:
     It begins with a byte order mark, without which Excel takes UTF-8 for another encoding.
     """
     weight = _WEIGHT[ctx.caller.company.load_unit]
-    yield codecs.BOM_UTF8 + write_rows([[column.format(weight=weight) for column in _COLUMNS]])
+    yield codecs.BOM_UTF8 + write_rows([[column.format(weight=weight) for column in (*_COLUMNS, *map(snake_case, _SETTINGS))]])
     batch: list[StoredBlock] = []
     async for block in queries.iterate_logged_blocks(ctx):
         batch.append(block)
@@ -185,10 +187,15 @@ def _rows_of_block(block: StoredBlock, names: Mapping[ObjectId, ExerciseName]) -
                 done["seconds"],
                 done["rpe"],
                 done["rir"],
-                "true" if done["isCompleted"] else "false",
+                _cell_of(done["isCompleted"]),
                 block["durationMinutes"],
+                *(_cell_of(block.get(name)) for name in _SETTINGS),
             ]
             yield [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in row]
+
+
+def _cell_of(value: object) -> object:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _start_of(block: StoredBlock) -> str:

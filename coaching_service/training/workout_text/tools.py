@@ -98,11 +98,13 @@ def answer_workouts(title: str, page: Page[Block], load_unit: str, detail: Detai
 
 def _describe_workout(block: Block, load_unit: str, detail: Detail) -> dict[str, Any]:
     """Return a workout as assistants read it; for `full` also its items as objects."""
+    settings = {name: value for name, value in take(BlockSettings, block).items() if value not in (None, False)}
     described: dict[str, Any] = {
         "_id": block["_id"],
         "date": block["date"],
         "day": block["day"],
         "name": block["name"],
+        "settings": settings or None,
         "session": write_session(block) or None,
         "lines": write_block(block, load_unit, detail) or None,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, cast
 
+from coaching_service.core.fields import Partial
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Extent
 from coaching_service.core.mcp.results import typed
@@ -13,7 +14,8 @@ from coaching_service.people.availability.service import AvailabilityText
 from coaching_service.training.set_text.done import write_done, write_done_sets
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.set_text.scanner import write_number
-from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.models import Block, BlockSettings
+from coaching_service.training.workouts.blocks.presentation import describe_settings
 from coaching_service.training.workouts.items.models import (
     CircuitExercise,
     CircuitItem,
@@ -29,12 +31,13 @@ DETAILS = ("summary", "plan", "full")
 
 
 class WorkoutText(TypedDict):
-    """A workout as assistants read it; `items` only with `full`."""
+    """A workout as assistants read it; `settings` has those with a value, `items` is there only with `full`."""
 
     _id: ObjectId
     date: NotRequired[str]
     day: NotRequired[int]
     name: str
+    settings: NotRequired[Partial[BlockSettings]]
     session: NotRequired[str]
     lines: NotRequired[str]
     items: NotRequired[list[dict[str, Any]]]
@@ -65,9 +68,7 @@ def write_header(block: Block) -> str:
 
 def write_session(block: Block) -> str:
     """Return what the client did with a workout as a whole in words, such as its duration; empty for nothing."""
-    words = []
-    if block["isRest"]:
-        words.append("rest day")
+    words = describe_settings(block, quote)
     if block.get("createdBy") == "client":
         words.append("added by the client")
     if (planned := block.get("plannedDate")) is not None and planned != block["date"]:

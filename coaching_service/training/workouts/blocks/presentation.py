@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.external_identity import present_identity
-from coaching_service.core.fields import nulls_of
+from coaching_service.core.fields import labels_of, names_of, nulls_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import store
-from coaching_service.training.workouts.blocks.models import Block, StoredBlock, WorkoutBlock
+from coaching_service.training.workouts.blocks.models import Block, BlockSettings, StoredBlock, WorkoutBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner, block_not_found
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.content import load_references
@@ -18,11 +19,22 @@ from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
 
 _NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have
+_LABELS = labels_of(BlockSettings)
 
 
 def is_completed(block_items: Sequence[WorkItem]) -> bool:
     """Return whether a block has items and all of them are completed."""
     return bool(block_items) and all(item["isCompleted"] for item in block_items)
+
+
+def describe_settings(block: Mapping[str, Any], write: Callable[[str], str] = str) -> list[str]:
+    """Return what is set for a block or template in words, such as `rest day`; `write` writes text of a person."""
+    words = []
+    for name in names_of(BlockSettings):
+        label, value = _LABELS.get(name, name).lower(), block.get(name)
+        if value not in (None, False):
+            words.append(label if value is True else f"{label} {write(value) if isinstance(value, str) else value}")
+    return words
 
 
 def presented_volume(items: Iterable[WorkItem]) -> float:
