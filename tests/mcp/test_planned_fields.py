@@ -230,8 +230,8 @@ async def test_assistants_read_and_write_every_planned_field_of_blocks(source: S
     answer = (await mcp.call("get_workouts", customerId=source.customer["_id"], **dates))["structuredContent"]
     settings = without_ids(take(BlockSettings, block))
     assert [doc["settings"] for doc in answer["docs"]] == [settings]
-    other: Any = {"customerId": source.customer["_id"], "days": [{"date": "2026-03-17", "name": block["name"]}]}
-    created = tool_change(await mcp.call("create_workout", **other))
+    plain: Any = {"customerId": source.customer["_id"], "days": [{"date": "2026-03-17", "name": block["name"]}]}
+    created = tool_change(await mcp.call("create_workout", **plain))
     given = {"customerId": source.customer["_id"], "workoutId": created["workoutId"], **settings}
     tool_change(await mcp.call("update_workout", **given))
     assert await source.copies("2026-03-17", "2026-03-17") == [{**plan_of(source.block), "items": []}]

@@ -134,7 +134,9 @@ async def iterate_workout_rows(ctx: Context) -> AsyncGenerator[bytes, None]:
     It begins with a byte order mark, without which Excel takes UTF-8 for another encoding.
     """
     weight = _WEIGHT[ctx.caller.company.load_unit]
-    yield codecs.BOM_UTF8 + write_rows([[column.format(weight=weight) for column in (*_COLUMNS, *map(snake_case, _SETTINGS))]])
+    yield codecs.BOM_UTF8 + write_rows(
+        [[column.format(weight=weight) for column in (*_COLUMNS, *map(snake_case, _SETTINGS))]]
+    )
     batch: list[StoredBlock] = []
     async for block in queries.iterate_logged_blocks(ctx):
         batch.append(block)

@@ -12,7 +12,7 @@ from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.database.models import Returned
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
-from coaching_service.core.fields import take
+from coaching_service.core.fields import nulls_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.pagination import Page, page_document, skip_of
@@ -38,6 +38,8 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar, Sch
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.content import MAX_ITEMS, create_items, load_references
 from coaching_service.training.workouts.items.models import WorkItem
+
+_NULLS = nulls_of(WorkoutTemplate)  # of fields that older templates do not have
 
 
 async def search(
@@ -176,7 +178,11 @@ async def _present_one(ctx: Context, template: WorkoutTemplate | None) -> Workou
 async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[WorkoutTemplate]:
     references = await load_references(ctx, [item for template in templates for item in template["items"]])
     return [
-        {**template, "items": items.present_items(template["items"], template["version"], references, ctx.caller)}
+        {
+            **_NULLS,
+            **template,
+            "items": items.present_items(template["items"], template["version"], references, ctx.caller),
+        }
         for template in templates
     ]
 
