@@ -75,7 +75,7 @@ async def get(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
 async def create(ctx: Context, template: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a template. Raises NotFound if a document that an item refers to does not exist."""
     new_items = await create_items(ctx, dict(enumerate(template["items"])))
-    await workouts.fix_load_unit(ctx, new_items)
+    await items.fix_load_unit(ctx, new_items)
     return await _present_one(ctx, await store.create(ctx, {**template, "items": new_items}))
 
 
@@ -88,7 +88,7 @@ async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
     fields = cast("TemplateFields", take(TemplateDetails, change))
     if "items" in change and (stored := await store.find_one(ctx, template_id)) is not None:
         fields["items"] = await create_items(ctx, dict(enumerate(change["items"])), stored["items"])
-        await workouts.fix_load_unit(ctx, fields["items"])
+        await items.fix_load_unit(ctx, fields["items"])
     return await _present_one(ctx, await store.rewrite(ctx, template_id, fields, change.get("version")))
 
 
@@ -125,7 +125,7 @@ async def create_from_block(
 ) -> WorkoutTemplate:
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.get_plan(ctx, owner, block_id)
-    await workouts.fix_load_unit(ctx, plan["items"])
+    await items.fix_load_unit(ctx, plan["items"])
     return await _present_one(ctx, await store.create(ctx, {**take(TemplateContent, plan), **details}))
 
 

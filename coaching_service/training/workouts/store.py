@@ -150,6 +150,32 @@ _BY_EXTERNAL_ID = blocks.index_name("externalId")
 _BY_UPDATE = blocks.index_name("customerId", UPDATED)
 
 
+# --- The conditions that the queries over workout blocks share --------------------------------------------------------
+
+
+IS_REGULAR: Filter = {"checkInId": None}
+# Forms, measurements and reminders alone make no workout.
+HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
+# Sessions that were imported have been done, but never scheduled: compliance ignores them.
+IS_WORKOUT: Filter = {"isRest": False, "source": None} | HAS_WORKOUT_ITEM | IS_REGULAR
+IS_SESSION: Filter = {"done": {"$ne": None}} | HAS_WORKOUT_ITEM | IS_REGULAR
+
+
+def of_clients(customer_ids: Collection[ObjectId], first: str, last: str) -> Filter:
+    """Return the condition of the blocks of clients from the date `first` to `last`."""
+    return {"customerId": {"$in": sorted(customer_ids)}, "date": {"$gte": first, "$lte": last}}
+
+
+def on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str] = ()) -> Filter:
+    """Return the condition of the blocks of a client on dates that satisfy a filter, but not on those in `without`."""
+    return {"customerId": customer_id, "date": dates | ({"$nin": sorted(without)} if without else {})}
+
+
+def between(customer_id: ObjectId, first: str, last: str, without: Collection[str] = ()) -> Filter:
+    """Return the condition of the blocks of a client from the date `first` to `last`, but not on those in `without`."""
+    return on_dates(customer_id, {"$gte": first, "$lte": last}, without)
+
+
 async def find_between(
     ctx: Context,
     owner: Filter,

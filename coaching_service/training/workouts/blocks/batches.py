@@ -40,7 +40,6 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar, Sch
 from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
 from coaching_service.training.workouts.blocks.service import (
     complete_logged_blocks,
-    fix_load_unit,
     get_plan,
     has_nothing_done,
     is_work,
@@ -202,7 +201,7 @@ async def write(
         *(new_items for _, new_items in batch.changed),
         *(new["items"] for _, new in batch.rewritten),
     ]
-    await fix_load_unit(ctx, [item for block_items in written for item in block_items], owner)
+    await items.fix_load_unit(ctx, [item for block_items in written for item in block_items], owner.client_id)
     if batch.removed:
         await store.blocks.delete_many(ctx, owner.block_filter | {"_id": {"$in": list(batch.removed)}})
     after = max((day["position"] for day in days), default=0)
@@ -321,7 +320,7 @@ async def _replace_items(
         raise Conflict(message, code="WORKOUT_LOGGED")
     new = {index: item for index, item in enumerate(details) if unchanged[index] is None}
     added = await create_items(ctx, new, block["items"])
-    await service.fix_load_unit(ctx, added, owner)
+    await items.fix_load_unit(ctx, added, owner.client_id)
     exercises.count_uses(ctx, items.exercise_ids(added))
     left = iter(added)
     return [previous or next(left) for previous in unchanged]

@@ -33,6 +33,11 @@ class ScheduleOwner(ABC):
     day_field: ClassVar[DayField] = "day"
 
     @property
+    def client_id(self) -> ObjectId | None:
+        """The client whose calendar it is; None for a program."""
+        return None
+
+    @property
     @abstractmethod
     def block_filter(self) -> Filter:
         """The filter that finds the owner's blocks; also the owner's fields in a new block."""
@@ -109,6 +114,11 @@ class ClientCalendar(ScheduleOwner):
 
     day_field: ClassVar[DayField] = "date"
     customer_id: ObjectId
+
+    @property
+    def client_id(self) -> ObjectId:
+        """The client."""
+        return self.customer_id
 
     @property
     def block_filter(self) -> Filter:

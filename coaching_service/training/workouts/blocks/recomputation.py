@@ -8,6 +8,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
 from coaching_service.training import body_weights
+from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import StoredBlock
 from coaching_service.training.workouts.items.content import (
     derive_again,
@@ -15,8 +16,7 @@ from coaching_service.training.workouts.items.content import (
     load_exercises,
     with_body_weight,
 )
-from coaching_service.training.workouts.reports.blocks import IS_SESSION, between
-from coaching_service.training.workouts.store import BY_DATE, blocks, item_fields
+from coaching_service.training.workouts.store import BY_DATE, blocks
 
 _BATCH = 100
 _BY_ITEM = blocks.index_name("customerId", "items._id")
@@ -27,7 +27,7 @@ async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: Objec
 
     A block that is changed at the same time is read again: nothing is written that is older than its items.
     """
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | store.IS_SESSION
     if exercise_id is not None:
         condition |= {"items.doneExerciseIds": exercise_id}
     return await _recompute_all(ctx, customer_id, condition, BY_DATE)
@@ -38,7 +38,7 @@ async def recompute_added_loads(ctx: Context, customer_id: ObjectId, first: str,
 
     Those from the date `first` to `last`; returns whether there are any.
     """
-    condition = between(customer_id, first, last) | {"items.addedExerciseIds.0": {"$exists": True}}
+    condition = store.between(customer_id, first, last) | {"items.addedExerciseIds.0": {"$exists": True}}
     return await _recompute_all(ctx, customer_id, condition, BY_DATE)
 
 
@@ -69,7 +69,7 @@ async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId
     changed: list[ObjectId] = []
     for block in stored:
         weight = weights.get(str(block["date"]))
-        fields = item_fields([with_body_weight(item, weight) for item in derived[block["_id"]]])
+        fields = store.item_fields([with_body_weight(item, weight) for item in derived[block["_id"]]])
         if not _is_stored(block, fields["items"], fields["done"]):
             where = {"customerId": customer_id, "_id": block["_id"], "version": block["version"]}
             if not await blocks.set_derived(ctx, where, {"$set": dict(fields)}):

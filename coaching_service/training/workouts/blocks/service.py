@@ -23,8 +23,6 @@ from coaching_service.core.external_identity import stored_fields, stored_identi
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate
-from coaching_service.people.account import service as account
-from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import (
@@ -51,8 +49,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar, Sch
 from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item, is_recorded, load_exercises
-from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemChange, WorkItem
-from coaching_service.training.workouts.reports.blocks import HAS_WORKOUT_ITEM
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
 
 # --- program copies ---------------------------------------------------------------------------------------------------
 # What a client's block remembers of the program's block that it is a copy of: enough to see whether it was changed.
@@ -373,7 +370,7 @@ async def count_program_workout_days(ctx: Context, program_ids: Sequence[ObjectI
     """Return on how many days each program has a workout; 0 is left out."""
     if not program_ids:
         return {}
-    where = {"programId": {"$in": list(program_ids)}, "customerId": None, "isRest": False} | HAS_WORKOUT_ITEM
+    where = {"programId": {"$in": list(program_ids)}, "customerId": None, "isRest": False} | store.HAS_WORKOUT_ITEM
     days = {"$group": {"_id": {"program": "$programId", "day": "$day"}}}
     counts = {"$group": {"_id": "$_id.program", "days": {"$sum": 1}}}
     return {program["_id"]: program["days"] for program in await store.blocks.aggregate(ctx, where, days, counts)}
@@ -430,21 +427,6 @@ def shift_date(day: str, days: int, field: str) -> str:
     raise invalid_field(field, message, code="DATE_OUT_OF_RANGE")
 
 
-async def fix_load_unit(
-    ctx: Context, changed: Sequence[WorkItem | ItemChange], owner: ScheduleOwner | None = None
-) -> None:
-    """Fix the company's unit of load if any of the items to be stored has a load.
-
-    `owner` has the items; None for templates. Raises Conflict if the unit has changed since the request began.
-    """
-    if not any(items.has_load(item) for item in changed):
-        return
-    customer_id = owner.block_filter.get("customerId") if owner else None
-    await account.lock_load_unit(ctx, again=customer_id is None)
-    if customer_id is not None:
-        await customers.lock_and_mark_figures(ctx, customer_id)
-
-
 def new_block(owner: ScheduleOwner, plan: BlockPlan) -> BlockContent:
     """Return a new block; one assigned from a program has both `date` and `day`."""
     content = {
@@ -492,13 +474,13 @@ async def complete_logged_blocks(ctx: Context, owner: ScheduleOwner, new: Sequen
     weighed = {
         str(block["date"]) for block, each in zip(new, typed, strict=True) if any(map(items.has_added_loads, each))
     }
-    customer_id, unit = owner.block_filter.get("customerId"), ctx.caller.company.load_unit
-    weights = {} if customer_id is None else await body_weights.find_on_dates(ctx, customer_id, weighed, unit)
+    client_id, unit = owner.client_id, ctx.caller.company.load_unit
+    weights = {} if client_id is None else await body_weights.find_on_dates(ctx, client_id, weighed, unit)
     blocks: list[BlockContent] = [
         {**block, "items": [items.with_body_weight(item, weights.get(str(block["date"]))) for item in each]}
         for block, each in zip(new, typed, strict=True)
     ]
-    await fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner)
+    await items.fix_load_unit(ctx, [item for block in blocks for item in block["items"]], owner.client_id)
     return blocks
 
 

@@ -23,7 +23,9 @@ from coaching_service.library.forms import service as forms
 from coaching_service.library.forms.models import Form
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.library.metric_sets.models import MetricSet
-from coaching_service.people.customers import bulk as customers
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import bulk
+from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
@@ -226,6 +228,21 @@ def has_load(item: WorkItem | ItemChange) -> bool:
     for entry in _list_of(item, "circuitExercises"):
         sets += entry["sets"]
     return any(each.get("load") is not None for each in sets)
+
+
+async def fix_load_unit(
+    ctx: Context, changed: Sequence[WorkItem | ItemChange], client_id: ObjectId | None = None
+) -> None:
+    """Fix the company's unit of load if any of the items to be stored has a load.
+
+    `client_id`: of items on a client's calendar; None for programs and templates. Raises Conflict if the unit has
+    changed since the request began.
+    """
+    if not any(has_load(item) for item in changed):
+        return
+    await account.lock_load_unit(ctx, again=client_id is None)
+    if client_id is not None:
+        await customers.lock_and_mark_figures(ctx, client_id)
 
 
 def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
@@ -464,7 +481,7 @@ async def load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: Ob
     """Return the time zone of the client, if the time of a reminder depends on it."""
     if customer_id is None or not any(has_instant(item) for item in items):
         return None
-    return await customers.get_timezone(ctx, customer_id)
+    return await bulk.get_timezone(ctx, customer_id)
 
 
 def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:

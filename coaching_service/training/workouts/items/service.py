@@ -16,7 +16,7 @@ from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
 from coaching_service.training.workouts.blocks.presentation import present_block
-from coaching_service.training.workouts.blocks.service import fix_load_unit, publish_rescheduled_items
+from coaching_service.training.workouts.blocks.service import publish_rescheduled_items
 from coaching_service.training.workouts.items import content
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.content import find_differences
@@ -39,8 +39,7 @@ async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, de
     Conflict if it belongs to a recurring check-in.
     """
     block, item, linked = await _append(ctx, owner, block_id, details)
-    customer_id = owner.block_filter.get("customerId")
-    linked = await content.load_references(ctx, [item], customer_id, linked.exercises, [block["date"]])
+    linked = await content.load_references(ctx, [item], owner.client_id, linked.exercises, [block["date"]])
     order = items.find_index(block["items"], item["_id"])
     return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
 
@@ -53,7 +52,7 @@ async def _append(
     await owner.authorize_and_lock(ctx)
     resolved, linked = await content.resolve(ctx, details)
     item = items.create_item(resolved)
-    await fix_load_unit(ctx, [item], owner)
+    await items.fix_load_unit(ctx, [item], owner.client_id)
     block = await owner.push_item(ctx, block_id, item)
     if block is None:
         _require_regular(await owner.get_block(ctx, block_id))
@@ -88,7 +87,7 @@ async def update_item(
     if only_differences:
         change = find_differences(item, change)
     change, _ = await content.resolve(ctx, change, item)
-    await fix_load_unit(ctx, [change], owner)
+    await items.fix_load_unit(ctx, [change], owner.client_id)
     changed = items.change_item(item, change)
     known = await content.load_exercises(ctx, [changed])
     if changed is not item:
@@ -182,7 +181,7 @@ async def log_item(
     logged = items.log_item(item, log)
     known = await content.load_exercises(ctx, [logged])
     logged = items.with_load_types(logged, known)
-    await fix_load_unit(ctx, [logged], owner)
+    await items.fix_load_unit(ctx, [logged], owner.client_id)
     block = await owner.set_items(ctx, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
     return block, item, known

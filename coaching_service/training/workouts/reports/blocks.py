@@ -16,6 +16,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityKind
 from coaching_service.people.customers import service as customers
+from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, PlannedBlock, SessionFields, StoredBlock
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES
 from coaching_service.training.workouts.items.totals import TOTALS
@@ -37,17 +38,11 @@ from coaching_service.training.workouts.reports.models import (
 from coaching_service.training.workouts.store import BY_DATE, BY_PROGRAM, blocks
 from coaching_service.training.workouts.store import blocks as workout_blocks
 
-# --- The conditions, indexes and types that the queries over workout blocks share -------------------------------------
+# --- What the queries over workout blocks share -----------------------------------------------------------------------
 
 
 Stage = dict[str, Any]
 
-IS_REGULAR: Filter = {"checkInId": None}
-# Forms, measurements and reminders alone make no workout.
-HAS_WORKOUT_ITEM: Filter = {"items.type": {"$in": [*WORKOUT_TYPES]}}
-# Sessions that were imported have been done, but never scheduled: compliance ignores them.
-IS_WORKOUT: Filter = {"isRest": False, "source": None} | HAS_WORKOUT_ITEM | IS_REGULAR
-IS_SESSION: Filter = {"done": {"$ne": None}} | HAS_WORKOUT_ITEM | IS_REGULAR
 # What a client added makes a workout day only when it is completed.
 _IS_PLANNED_OR_COMPLETED: Stage = {
     "$or": [{"$ne": ["$createdBy", "client"]}, {"$allElementsTrue": ["$items.isCompleted"]}]
@@ -70,21 +65,6 @@ PROGRESS: Stage = {
 }
 
 
-def of_clients(customer_ids: Collection[ObjectId], first: str, last: str) -> Filter:
-    """Return the condition of the blocks of clients from the date `first` to `last`."""
-    return {"customerId": {"$in": sorted(customer_ids)}, "date": {"$gte": first, "$lte": last}}
-
-
-def on_dates(customer_id: ObjectId, dates: Filter, without: Collection[str] = ()) -> Filter:
-    """Return the condition of the blocks of a client on dates that satisfy a filter, but not on those in `without`."""
-    return {"customerId": customer_id, "date": dates | ({"$nin": sorted(without)} if without else {})}
-
-
-def between(customer_id: ObjectId, first: str, last: str, without: Collection[str] = ()) -> Filter:
-    """Return the condition of the blocks of a client from the date `first` to `last`, but not on those in `without`."""
-    return on_dates(customer_id, {"$gte": first, "$lte": last}, without)
-
-
 _BY_ITEM = blocks.index_name("customerId", "items._id")
 _IN_ORDER: Stage = {"$sort": {"customerId": 1, "date": 1, "position": 1, "_id": 1}}
 _BY_PENDING_FORM = blocks.index_name("date", "_id", "customerId")
@@ -97,7 +77,7 @@ async def find_existing_ids(ctx: Context, block_ids: Collection[ObjectId]) -> se
 
 async def find_trained_ids(ctx: Context, block_ids: Collection[ObjectId]) -> set[ObjectId]:
     """Return which of some blocks still exist and are workouts, rest or not. Access is not checked."""
-    where: Filter = {"_id": {"$in": list(block_ids)}} | HAS_WORKOUT_ITEM | IS_REGULAR
+    where: Filter = {"_id": {"$in": list(block_ids)}} | store.HAS_WORKOUT_ITEM | store.IS_REGULAR
     return {block["_id"] for block in await blocks.find(ctx, where, fields=("_id",))}
 
 
@@ -145,7 +125,7 @@ async def find_sessions(ctx: Context, customer_id: ObjectId, first: str, last: s
     A session has at least one working set, or a completed item of a type without sets.
     """
     totals = {name: {"$ifNull": [f"$done.{name}", 0]} for name in TOTALS}
-    condition = between(customer_id, first, last) | IS_SESSION
+    condition = store.between(customer_id, first, last) | store.IS_SESSION
     project = {"$project": {"_id": 0, "date": 1, "sessionRpe": 1, "durationMinutes": 1, **totals}}
     return await blocks.aggregate(ctx, condition, {"$sort": {"date": 1}}, project, hint=BY_DATE)
 
@@ -157,7 +137,7 @@ async def find_session_date(
 
     Of those on the dates that satisfy `dates`, but not in `without`.
     """
-    condition = on_dates(customer_id, dates or {"$gt": ""}, without) | IS_SESSION
+    condition = store.on_dates(customer_id, dates or {"$gt": ""}, without) | store.IS_SESSION
     sessions = await blocks.find(ctx, condition, sort=(order,), limit=1, fields=("date",), hint=BY_DATE)
     return sessions[0]["date"] if sessions else None
 
@@ -192,7 +172,7 @@ async def find_done_workouts(
     }
     return await blocks.aggregate(
         ctx,
-        between(customer_id, first, last, without) | IS_SESSION,
+        store.between(customer_id, first, last, without) | store.IS_SESSION,
         {"$sort": {"date": -1, "position": -1, "_id": -1}},
         {"$project": fields},
         hint=BY_DATE,
@@ -219,8 +199,8 @@ def last_session_stages(ctx: Context, today_of: Mapping[ObjectId, date]) -> list
     variables = {"today": "$today"}
     return [
         {"$set": {"today": {"$switch": {"branches": dates, "default": None}}}},
-        _last_date_stage(ctx, {"$expr": {"$lte": ["$date", "$$today"]}} | IS_SESSION, "lastSession", variables),
-        _lookup(ctx, IS_SESSION, "doneAhead", variables, ahead),
+        _last_date_stage(ctx, {"$expr": {"$lte": ["$date", "$$today"]}} | store.IS_SESSION, "lastSession", variables),
+        _lookup(ctx, store.IS_SESSION, "doneAhead", variables, ahead),
     ]
 
 
@@ -270,7 +250,7 @@ async def count_pending_forms(
 ) -> list[PendingForms]:
     """Return how many forms without an answer clients have on each date from `first` to `last`, by date."""
     pending = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.isPendingForm", True]}}}
-    condition = of_clients(customer_ids, first, last) | {"items.isPendingForm": True}
+    condition = store.of_clients(customer_ids, first, last) | {"items.isPendingForm": True}
     stages: list[Stage] = [
         {"$sort": {"customerId": 1, "date": 1}},
         {"$project": {"_id": 0, "customerId": 1, "date": 1, "count": {"$size": pending}}},
@@ -285,7 +265,7 @@ async def find_scheduled_blocks(
 
     Blocks of recurring check-ins are left out.
     """
-    where, fields = of_clients(customer_ids, first, last) | IS_REGULAR, {"customerId": 1, **PROGRESS}
+    where, fields = store.of_clients(customer_ids, first, last) | store.IS_REGULAR, {"customerId": 1, **PROGRESS}
     return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
@@ -312,7 +292,7 @@ async def find_agenda(ctx: Context, customer_ids: Collection[ObjectId], first: s
             }
         },
     }
-    where = of_clients(customer_ids, first, last)
+    where = store.of_clients(customer_ids, first, last)
     return await blocks.aggregate(ctx, where, _IN_ORDER, {"$project": fields}, hint=BY_DATE)
 
 
@@ -320,7 +300,7 @@ async def find_titles(ctx: Context, customer_id: ObjectId, first: str, last: str
     """Return the titles of a client's blocks from the date `first` to `last`, in order."""
     return await blocks.aggregate(
         ctx,
-        between(customer_id, first, last),
+        store.between(customer_id, first, last),
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
         {"$project": dict.fromkeys(("date", "name", "updatedAt", "version"), 1)},
         hint=BY_DATE,
@@ -367,7 +347,7 @@ async def find_next_workout(
 
     Those on the dates in `without` are left out. None without one.
     """
-    condition = on_dates(customer_id, {"$gt": after}, without) | IS_WORKOUT
+    condition = store.on_dates(customer_id, {"$gt": after}, without) | store.IS_WORKOUT
     sort = ("date", "position", "_id")
     first = await blocks.find(ctx, condition, sort=sort, limit=1, fields=("name", "date"), hint=BY_DATE)
     return {"_id": first[0]["_id"], "name": first[0]["name"], "date": str(first[0]["date"])} if first else None
@@ -380,7 +360,7 @@ async def find_own_pending_forms(
 
     Those on the dates in `without` are left out.
     """
-    condition = between(customer_id, first, last, without) | {"items.isPendingForm": True}
+    condition = store.between(customer_id, first, last, without) | {"items.isPendingForm": True}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
         {"$unwind": "$items"},
@@ -397,7 +377,9 @@ async def find_completed_dates(
 
     Those in `without` are left out.
     """
-    condition = between(customer_id, first, last, without) | {"items.isCompleted": {"$ne": False}} | IS_WORKOUT
+    condition = (
+        store.between(customer_id, first, last, without) | {"items.isCompleted": {"$ne": False}} | store.IS_WORKOUT
+    )
     dates = {"$group": {"_id": "$date"}}
     return [each["_id"] for each in await blocks.aggregate(ctx, condition, dates, hint=BY_DATE)]
 
@@ -457,7 +439,7 @@ async def find_outlines(
     """
     return await workout_blocks.aggregate(
         ctx,
-        between(customer_id, first, last, without),
+        store.between(customer_id, first, last, without),
         {"$sort": {"date": 1, "position": 1, "_id": 1}},
         {"$project": PROGRESS},
         hint=BY_DATE,

@@ -11,10 +11,11 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListPart, ListSelection
 from coaching_service.people.activity.record_types import LOWER_IS_BETTER
+from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.models import DatedItem, ExerciseItem, LastTime, WorkItem
 from coaching_service.training.workouts.items.totals import TOTALS, logged_sets
-from coaching_service.training.workouts.reports.blocks import IS_SESSION, Stage, between, of_clients, on_dates
+from coaching_service.training.workouts.reports.blocks import Stage
 from coaching_service.training.workouts.reports.models import (
     DoneExercise,
     ExerciseSession,
@@ -55,7 +56,7 @@ async def find_exercise_sessions(
     field, hint = (
         ("items.exerciseIds", _BY_EXERCISE) if include_planned else ("items.doneExerciseIds", _BY_DONE_EXERCISE)
     )
-    condition = on_dates(customer_id, {"$gt": ""}, without) | {field: exercise_id} | selection.filter()
+    condition = store.on_dates(customer_id, {"$gt": ""}, without) | {field: exercise_id} | selection.filter()
     hint = hint if selection.ids is None else "_id_"
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
     page: list[Stage] = [{"$sort": {"date": -1, "_id": -1}}, {"$skip": list_part.skip}, {"$limit": list_part.limit}]
@@ -74,7 +75,7 @@ async def find_exercise_sessions_between(
 
     Each has only the items with the exercise, and of these only the fields that training load needs.
     """
-    condition = between(customer_id, first, last) | {"items.doneExerciseIds": exercise_id}
+    condition = store.between(customer_id, first, last) | {"items.doneExerciseIds": exercise_id}
     items = {"$filter": {"input": "$items", "cond": {"$in": [exercise_id, "$$this.exerciseIds"]}}}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "_id": 1}},
@@ -97,7 +98,7 @@ async def find_done_exercises(
         {"$group": {"_id": "$exerciseId", "lastDate": {"$max": "$date"}, "sessions": {"$sum": 1}}},
         {"$sort": {"lastDate": -1, "_id": 1}},
     ]
-    condition = on_dates(customer_id, {"$gt": ""}, without) | IS_SESSION
+    condition = store.on_dates(customer_id, {"$gt": ""}, without) | store.IS_SESSION
     return await blocks.aggregate(ctx, condition, *stages, hint=BY_DATE)
 
 
@@ -128,7 +129,7 @@ async def find_lift_results(
 
     Blocks on the dates in `without` are left out.
     """
-    condition = between(customer_id, first, last, without) | {"items.doneExerciseIds": {"$in": [*exercise_ids]}}
+    condition = store.between(customer_id, first, last, without) | {"items.doneExerciseIds": {"$in": [*exercise_ids]}}
     stages: list[Stage] = [
         {"$sort": {"date": 1, "_id": 1}},
         {"$project": {"_id": 0, "date": 1, "done": "$done.exercises"}},
@@ -152,7 +153,7 @@ async def find_last_sessions(
     The keys are the exercises; those without such a session are left out. A session has only the items with its
     exercise. Sessions on the dates in `without` are left out.
     """
-    earlier = blocks.read_filter(ctx, on_dates(customer_id, {"$lt": before}, without))
+    earlier = blocks.read_filter(ctx, store.on_dates(customer_id, {"$lt": before}, without))
     of_exercise = {"$filter": {"input": "$items", "cond": {"$in": ["$$exercise", "$$this.exerciseIds"]}}}
     latest = {
         "from": blocks.name,
@@ -230,7 +231,7 @@ async def find_best_sets(ctx: Context, customer_id: ObjectId, exercise_id: Objec
 
 async def find_all_best_sets(ctx: Context, customer_id: ObjectId) -> dict[ObjectId, dict[RecordKey, Best]]:
     """Return the best set for each exercise and record that a client ever did."""
-    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | IS_SESSION
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | store.IS_SESSION
     bests: dict[ObjectId, dict[RecordKey, Best]] = {}
     for exercise_id, key, best in await _find_best_sets(ctx, condition, True, BY_DATE):  # noqa: FBT003  # a condition
         bests.setdefault(exercise_id, {})[key] = best
@@ -289,7 +290,7 @@ async def sum_by_exercise(ctx: Context, customer_id: ObjectId, first: str, last:
         {"$unwind": "$done"},
         {"$group": {"_id": "$done.exerciseId", **{name: {"$sum": f"$done.{name}"} for name in TOTALS}}},
     ]
-    return await blocks.aggregate(ctx, between(customer_id, first, last), *stages, hint=BY_DATE)
+    return await blocks.aggregate(ctx, store.between(customer_id, first, last), *stages, hint=BY_DATE)
 
 
 async def find_planned_for(
@@ -310,7 +311,7 @@ async def find_planned_exercises(
     ctx: Context, customer_ids: Sequence[ObjectId], first: str, last: str
 ) -> list[ObjectId]:
     """Return the exercises that are on the calendars of clients on some days, most frequent first."""
-    condition = of_clients(customer_ids, first, last)
+    condition = store.of_clients(customer_ids, first, last)
     stages: list[Stage] = [
         {"$unwind": "$items"},
         {"$unwind": "$items.exerciseIds"},
