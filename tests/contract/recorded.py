@@ -23,8 +23,8 @@ _FIXED = {
 }
 
 
-class Examples:
-    """Examples of one company: the same identifier is the same in all of them."""
+class Example:
+    """The example of one operation: its identifiers are numbered from 1, so that it depends on no other operation."""
 
     def __init__(self) -> None:
         self._identifiers: dict[str, str] = {}
