@@ -166,7 +166,7 @@ async def _measure(settings: Settings, pairs: int) -> bool:
                     response.raise_for_status()
                     refresh = (await response.json())["refreshToken"]
                 kinds = _kinds(used, unused, refresh, await _confirmation(services, http))
-                await _measure_all(http, kinds, pairs, lambda: services.db["rateCounters"].delete_many({}))
+                await _measure_all(http, kinds, pairs, lambda: services.db["rateLimits"].delete_many({}))
     return _show(kinds, pairs)
 
 

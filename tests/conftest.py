@@ -336,9 +336,9 @@ async def world(company: CoachClient) -> World:
 @pytest.fixture
 async def no_failed_sign_ins(services: Services) -> AsyncIterator[None]:
     """No failed sign-ins: all tests come from one network address, for which they are counted."""
-    await services.db["rateCounters"].delete_many({})
+    await services.db["rateLimits"].delete_many({})
     yield
-    await services.db["rateCounters"].delete_many({})
+    await services.db["rateLimits"].delete_many({})
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Counters of attempts in MongoDB, so that a limit holds across processes and restarts; time is the database's."""
+"""The limiter: what names use up is stored in MongoDB, so that it holds across processes and restarts.
+
+It ends with a window, or all the time as in a token bucket. Time is the database's.
+"""
 
 from __future__ import annotations
 
@@ -11,37 +14,36 @@ from datetime import datetime, timedelta
 from typing import Any, TypedDict
 
 from coaching_service.core.database.across_companies import upsert_not_durable
-from coaching_service.core.database.collections import ShardKey, Unsharded
+from coaching_service.core.database.collections import ShardKey
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import TooManyRequests
-from coaching_service.core.ids import ObjectId
+from coaching_service.core.ids import ObjectId, stable_id
 
 WINDOW = timedelta(minutes=15)
 
 
-class RateCounter(TypedDict):
-    """The attempts of one name in the window that ends at `until`, the last one at `at`; `key` is a keyed hash."""
+class RateLimit(TypedDict):
+    """What a name had used at the time `at`, with what it had `taken` last; nothing counts from `until` on."""
 
     _id: ObjectId
-    key: str
-    count: int
+    used: float
+    taken: int
     at: datetime
     until: datetime
 
 
-_counters = Documents[RateCounter](
-    "rateCounters",
-    global_indexes=(Index(("key",), unique=True), Index(("until",), expire_after=0)),
+_limits = Documents[RateLimit](
+    "rateLimits",
+    global_indexes=(Index(("until",), expire_after=0),),
     cross_company_reason="attempts are counted before the caller is known",
-    placement=Unsharded("small counters that MongoDB deletes when their time is over"),
+    placement=ShardKey(("_id",), is_hashed=True),
     transfer=NotExported("state of the service"),
     incidental=True,
 )
 _IS_OPEN: Document = {"$gt": ["$until", "$$NOW"]}
-_COUNT: Document = {"count": 1, "at": "$$NOW", "until": 1}
 
 
 async def count(
@@ -60,19 +62,16 @@ async def count(
     The result has no projection: MongoDB ignores it when the driver repeats the command after an election.
     """
     window_end = {"$add": ["$$NOW", round(window.total_seconds() * 1000)]}
-    change = {
-        "count": {"$cond": [_IS_OPEN, {"$max": [0, {"$add": ["$count", number]}]}, max(0, number)]},
-        "at": "$$NOW",
-        "until": {"$cond": [_IS_OPEN, "$until", window_end]},
-    }
-    counter: Any = await _counters.across_companies(services).find_one_and_update(
-        {"key": _key(services, kind, name)},
-        [{"$set": change}],
+    used = {"$max": [0, {"$add": [{"$cond": [_IS_OPEN, "$used", 0]}, number]}]}
+    stages = [{"$set": {"used": used, "at": "$$NOW", "until": {"$cond": [_IS_OPEN, "$until", window_end]}}}]
+    counted: Any = await _limits.across_companies(services).find_one_and_update(
+        {"_id": _id(services, kind, name)},
+        stages,
         upsert=True,
         return_document=True,
         session=tx.session if tx else None,
     )
-    return counter["count"], _seconds_left(counter)
+    return counted["used"], _seconds_left(counted)
 
 
 async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
@@ -84,21 +83,21 @@ async def limit(services: Services, kind: str, name: str, maximum: int) -> None:
 
 async def get_count(services: Services, kind: str, name: str) -> tuple[int, int]:
     """Return the attempts of `name` in its window and the seconds until the window ends; (0, 0) without a window."""
-    where = {"key": _key(services, kind, name), "$expr": _IS_OPEN}
-    counter: Any = await _counters.across_companies(services).find_one(where, _COUNT)
-    return (counter["count"], _seconds_left(counter)) if counter else (0, 0)
+    where, fields = {"_id": _id(services, kind, name), "$expr": _IS_OPEN}, {"used": 1, "at": "$$NOW", "until": 1}
+    counted: Any = await _limits.across_companies(services).find_one(where, fields)
+    return (counted["used"], _seconds_left(counted)) if counted else (0, 0)
 
 
 async def reset(services: Services, kind: str, name: str) -> None:
     """Delete the attempts of `name`."""
-    await _counters.across_companies(services).delete_one({"key": _key(services, kind, name)})
+    await _limits.across_companies(services).delete_one({"_id": _id(services, kind, name)})
 
 
 async def take(services: Services, kind: str, name: str) -> int:
     """Delete the attempts of `name` and return how many were in its window."""
-    where = {"key": _key(services, kind, name), "$expr": _IS_OPEN}
-    counter: Any = await _counters.across_companies(services).find_one_and_delete(where)
-    return counter["count"] if counter else 0
+    where = {"_id": _id(services, kind, name), "$expr": _IS_OPEN}
+    counted: Any = await _limits.across_companies(services).find_one_and_delete(where)
+    return counted["used"] if counted else 0
 
 
 def too_many_requests(services: Services, kind: str, seconds: int) -> TooManyRequests:
@@ -107,41 +106,21 @@ def too_many_requests(services: Services, kind: str, seconds: int) -> TooManyReq
     return TooManyRequests("Too many attempts; try again later", {"Retry-After": str(seconds)})
 
 
-def _seconds_left(counter: RateCounter) -> int:
-    return max(1, math.ceil((counter["until"] - counter["at"]).total_seconds()))
+def _seconds_left(counted: RateLimit) -> int:
+    return max(1, math.ceil((counted["until"] - counted["at"]).total_seconds()))
 
 
-def _key(services: Services, kind: str, name: str) -> str:
-    # A keyed hash: e-mail addresses cannot be guessed from the stored counters.
-    return f"{kind}:{services.vault.keyed_hash(name)}"
+def _id(services: Services, kind: str, name: str) -> ObjectId:
+    # Of a keyed hash: e-mail addresses cannot be guessed from what is stored.
+    return stable_id(kind, services.vault.keyed_hash(name))
 
 
-# --- Token buckets in MongoDB: how many requests a credential may send, over all processes of the service -------------
+# --- Token buckets: how many requests a credential may send, over all processes of the service ------------------------
 # A process takes tokens for one second at a time and uses them without the database; see docs/decisions/fairness.md.
 
 
 _MAX_SHARES = 10_000
 _SHARE_SECONDS = 1.0
-
-
-class TokenBucket(TypedDict):
-    """The tokens of the credential `_id` at the time `at`; `granted` were taken last; full at `until`."""
-
-    _id: ObjectId
-    tokens: float
-    granted: int
-    at: datetime
-    until: datetime
-
-
-_buckets = Documents[TokenBucket](
-    "tokenBuckets",
-    global_indexes=(Index(("until",), expire_after=0),),
-    cross_company_reason="requests are counted for each credential",
-    placement=ShardKey(("_id",), is_hashed=True),
-    transfer=NotExported("state of the service"),
-    incidental=True,
-)
 
 
 class RateLimitExceeded(TooManyRequests):
@@ -222,23 +201,19 @@ class TokenBuckets:
     async def _take_share(self, credential_id: ObjectId, share: _Share) -> None:
         """Return the tokens that were not used, and take the tokens of another second."""
         returned, share.tokens = share.tokens, 0
-        bucket = await upsert_not_durable(_buckets, self._services, credential_id, self._taking(returned))
-        now = self._clock()
-        share.tokens, share.expires = bucket["granted"], now + _SHARE_SECONDS
-        share.bucket_tokens, share.read_at = bucket["tokens"], now
-        if share.tokens == 0:
-            share.refused_until = now + max(_SHARE_SECONDS, (1 - bucket["tokens"]) / self._per_second)
-
-    def _taking(self, returned: int) -> list[Document]:
-        """Return the update that refills a bucket by the clock of the database and takes up to one share."""
         per_millisecond = self._per_second / 1000
-        elapsed = {"$subtract": ["$$NOW", {"$ifNull": ["$at", "$$NOW"]}]}
-        refilled = {"$add": [{"$ifNull": ["$tokens", self.size]}, returned, {"$multiply": [elapsed, per_millisecond]}]}
-        missing = {"$subtract": [self.size, "$tokens"]}
-        until = {"$add": ["$$NOW", {"$toLong": {"$ceil": {"$divide": [missing, per_millisecond]}}}]}
-        return [
-            {"$set": {"tokens": {"$min": [self.size, refilled]}, "at": "$$NOW"}},
-            {"$set": {"granted": {"$min": [self._share_size, {"$toInt": {"$floor": "$tokens"}}]}}},
-            {"$set": {"tokens": {"$subtract": ["$tokens", "$granted"]}}},
-            {"$set": {"until": until}},
+        missing = {"$multiply": [{"$subtract": [{"$ifNull": ["$until", "$$NOW"]}, "$$NOW"]}, per_millisecond]}
+        free = {"$toInt": {"$floor": {"$subtract": [self.size, "$used"]}}}
+        full_at = {"$add": ["$$NOW", {"$toLong": {"$ceil": {"$divide": ["$used", per_millisecond]}}}]}
+        stages: list[Document] = [
+            {"$set": {"used": {"$max": [0, {"$subtract": [missing, returned]}]}, "at": "$$NOW"}},
+            {"$set": {"taken": {"$min": [self._share_size, free]}}},
+            {"$set": {"used": {"$add": ["$used", "$taken"]}}},
+            {"$set": {"until": full_at}},
         ]
+        bucket = await upsert_not_durable(_limits, self._services, credential_id, stages)
+        now = self._clock()
+        share.tokens, share.expires = bucket["taken"], now + _SHARE_SECONDS
+        share.bucket_tokens, share.read_at = self.size - bucket["used"], now
+        if share.tokens == 0:
+            share.refused_until = now + max(_SHARE_SECONDS, (1 - share.bucket_tokens) / self._per_second)

@@ -123,7 +123,7 @@ class RequestSlots:
         require_no_transaction()
         self._sharing.see(company)
         held = self._held.get(company, 0)
-        if self._free and held < self._limit() and company not in self._waiting:
+        if self._free > 0 and held < self._limit() and company not in self._waiting:
             self._free -= 1
             self._held[company] = held + 1
             self._metrics.seconds.observe(0)
@@ -132,7 +132,7 @@ class RequestSlots:
 
     async def require_turns(self, seconds: float) -> None:
         """Wait until a slot is free, without holding it. Raises Unavailable if that takes longer than `seconds`."""
-        if self._free:
+        if self._free > 0:
             return
         try:
             async with asyncio.timeout(seconds):
@@ -140,6 +140,11 @@ class RequestSlots:
         except TimeoutError:
             raise overloaded() from None
         self.release(self)
+
+    def take_now(self, company: Hashable) -> None:
+        """Hold a slot even if none is free: others wait until enough are released."""
+        self._free -= 1
+        self._held[company] = self.held(company) + 1
 
     def release(self, company: Hashable) -> None:
         """Return a slot of a company, and give it to the next."""
@@ -176,7 +181,7 @@ class RequestSlots:
         A company that waits because of its limit holds a slot, so this is called again when that ends.
         """
         limit = self._limit()
-        while self._free and self._waiting:
+        while self._free > 0 and self._waiting:
             company = min(self._waiting, key=self.held)  # the first of those that hold the fewest
             if self.held(company) >= limit:
                 return
@@ -187,8 +192,7 @@ class RequestSlots:
             if company in self._waiting:
                 self._waiting[company] = self._waiting.pop(company)  # the last in turn
             turn.set_result(None)
-            self._free -= 1
-            self._held[company] = self.held(company) + 1
+            self.take_now(company)
 
     async def _wait(self, company: Hashable, waited: float) -> None:
         if self._queued >= self._max_queued:

@@ -194,7 +194,7 @@ def test_the_plan_shards_what_is_declared() -> None:
     sharded = set(re.findall(r'^sh.shardCollection\("coaching\.([^"]+)", ', result.output, re.MULTILINE))
     assert sharded == set(read_shard_keys())
     assert 'sh.shardCollection("coaching.customers", {"companyId": 1})' in result.output
-    assert 'db.getCollection("tokenBuckets").createIndex({"_id": "hashed"})' in result.output
+    assert 'db.getCollection("rateLimits").createIndex({"_id": "hashed"})' in result.output
 
     company = ["--company", "65f000000000000000000aff", "--zone", "EU"]
     zone = CliRunner().invoke(main, ["shard", "--plan", *company]).output.splitlines()

@@ -161,7 +161,7 @@ async def test_refused_command_is_503_whatever_it_is(coach: CoachClient, failing
         assert reply.status == usual, (request, reply.raw)
         for number in range(failing.counter.sent - sent):
             failure = next(failures)
-            await coach.ctx.db["rateCounters"].delete_many({})
+            await coach.ctx.db["rateLimits"].delete_many({})
             await failing.fail("alwaysOn" if "writeConcernError" in failure else {"skip": number}, **failure)
             reply = await send(failing.hasty, *request)
             await failing.recover()

@@ -72,7 +72,7 @@ async def test_attempts_do_not_extend_the_window_of_a_limit(coach: CoachClient) 
     """Nor does one that is refused."""
     services, name = coach.ctx.services, str(ObjectId())
     await rate_limits.count(services, "test", name)
-    counters = coach.ctx.db["rateCounters"]
+    counters = coach.ctx.db["rateLimits"]
     stored = await counters.find_one(sort=[("until", -1)])
     assert stored is not None
     soon = stored["until"] - timedelta(minutes=14)

@@ -144,7 +144,7 @@ async def test_uploaded_file_without_its_record_changes_nothing(coach: CoachClie
 
 async def test_reads_and_counters_leave_no_doubt(coach: CoachClient, losing: Losing) -> None:
     """A sign-in counts the attempt first; a key records its use."""
-    losing.lose("findAndModify", "rateCounters", done=True)
+    losing.lose("findAndModify", "rateLimits", done=True)
     reply = await losing.coach.post("/auth/login", {"email": "nina@outcome.test", "password": "a wrong password"})
     assert outcome_of(reply) == UNAVAILABLE
 

@@ -85,7 +85,7 @@ async def test_nothing_is_counted_by_default(coach: CoachClient, services: Servi
     reply = await coach.get("/me")
     assert not [name for name in reply.headers if name.lower().startswith("ratelimit")]
     key_id = (await (await coach.interactive()).get("/coach/api-keys")).ok()[0]["_id"]
-    assert await services.db["tokenBuckets"].find_one({"_id": ObjectId(key_id)}) is None
+    assert await services.db["rateLimits"].find_one({"_id": ObjectId(key_id)}) is None
 
 
 async def test_processes_share_a_bucket_and_return_what_they_do_not_use(coach: CoachClient, services: Services) -> None:
@@ -106,8 +106,8 @@ async def test_processes_share_a_bucket_and_return_what_they_do_not_use(coach: C
     refilled = 10 * (time.monotonic() - started) + 1
     assert 580 <= taken <= 600 + refilled + 10
     seconds += 1.0
-    later = [{"$set": {"at": {"$subtract": ["$at", 1000]}}}]  # the database's clock is not the test's
-    await services.db["tokenBuckets"].update_one({"_id": credential}, later)
+    later = [{"$set": {"until": {"$subtract": ["$until", 1000]}}}]  # the database's clock is not the test's
+    await services.db["rateLimits"].update_one({"_id": credential}, later)
     assert await second.take(credential) >= 0, "a second later there are tokens again"
 
 

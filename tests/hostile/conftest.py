@@ -28,7 +28,7 @@ _BACKGROUND = {
     "exerciseUses",
     "jobs",
     "notifications",
-    "rateCounters",
+    "rateLimits",
     "webhookDeliveries",
 }
 _DERIVED = {
@@ -149,4 +149,4 @@ async def colleague(stranger: Caller) -> Caller:
 async def no_failed_sign_ins(stranger: Caller) -> AsyncIterator[None]:
     """All requests come from one network address, whose failures are counted."""
     yield
-    await stranger.key.ctx.db["rateCounters"].delete_many({})
+    await stranger.key.ctx.db["rateLimits"].delete_many({})

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from coaching_service.people.webhooks import dispatcher
-from coaching_service.people.webhooks.dispatcher import AttemptSlots, Lane, Pace, Slots
+from coaching_service.people.webhooks.dispatcher import AttemptSlots, Lane, Pace
 from tests.support.service_process import until
 
 
@@ -23,7 +23,7 @@ def slots(monkeypatch: pytest.MonkeyPatch) -> AttemptSlots:
 @pytest.fixture
 async def hanging(slots: AttemptSlots) -> AsyncIterator[list[Pace]]:
     """Four webhooks with an attempt each that does not end."""
-    paces = [Pace(slots) for _ in range(4)]
+    paces = [Pace(slots, "company") for _ in range(4)]
 
     async def hang(webhook: Pace) -> None:
         async with webhook.attempting():
@@ -38,7 +38,7 @@ async def hanging(slots: AttemptSlots) -> AsyncIterator[list[Pace]]:
 
 
 async def test_attempts_that_hang_leave_their_slots_to_others(slots: AttemptSlots, hanging: list[Pace]) -> None:
-    async with asyncio.timeout(10), Pace(slots).attempting(), Pace(slots).attempting():
+    async with asyncio.timeout(10), Pace(slots, "company").attempting(), Pace(slots, "other").attempting():
         pass
 
 
@@ -48,28 +48,8 @@ async def test_slow_webhooks_wait_for_each_other(slots: AttemptSlots, hanging: l
             pass
 
 
-async def test_slots_are_taken_in_turn_and_not_lost_by_cancelling() -> None:
-    slots, order = Slots(1), []
-    await slots.take()
-
-    async def take(number: int) -> None:
-        await slots.take()
-        order.append(number)
-
-    tasks = [asyncio.create_task(take(number)) for number in range(3)]
-    await asyncio.sleep(0)
-    tasks[1].cancel()
-    slots.release()
-    await tasks[0]
-    slots.release()
-    await tasks[2]
-    assert order == [0, 2]
-    slots.release()
-    await asyncio.wait_for(slots.take(), 1)
-
-
 async def test_webhook_gets_more_attempts_once_it_has_responded_quickly(slots: AttemptSlots) -> None:
-    webhook = Pace(slots)
+    webhook = Pace(slots, "company")
     lane = Lane(webhook, 3, 1)
     await lane.enter()
     with pytest.raises(TimeoutError):

@@ -21,7 +21,7 @@ YOU, FRESH, WRONG = "/app/settings/my-account", "another long password", "This i
 @pytest.fixture(autouse=True)
 async def reset_sign_in_limits(coach: CoachClient) -> None:
     """Clear the counters: all tests share one network address."""
-    await coach.ctx.db["rateCounters"].delete_many({})
+    await coach.ctx.db["rateLimits"].delete_many({})
 
 
 async def test_password_change_ends_all_other_sessions(

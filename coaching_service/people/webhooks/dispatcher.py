@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Hashable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -32,6 +31,7 @@ from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.metrics import read_backlog
 from coaching_service.core.outbound.client import OutboundError
 from coaching_service.core.signals import Listener
+from coaching_service.core.slots import RequestSlots
 from coaching_service.people.account import service
 from coaching_service.people.changes import events
 from coaching_service.people.changes.models import Event
@@ -49,53 +49,18 @@ SLOW_SECONDS = 2.0
 _TOTAL = 128
 
 
-class Slots:
-    """Attempts that run at the same time, at most `total` begun here; those that move here later are in addition."""
-
-    def __init__(self, total: int) -> None:
-        self._free = total
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    async def take(self) -> None:
-        """Wait for a slot, in turn."""
-        if self._free > 0 and not self._waiting:
-            self._free -= 1
-            return
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.release()
-            raise
-
-    def take_now(self) -> None:
-        """Take a slot even if none is free: others wait until enough are released."""
-        self._free -= 1
-
-    def release(self) -> None:
-        """Give a slot to the next that waits."""
-        self._free += 1
-        while self._waiting and self._free > 0:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._free -= 1
-                turn.set_result(None)
-
-
 class AttemptSlots:
     """The attempts of one process. One that takes two seconds becomes a slow one, and leaves its slot to the others."""
 
     def __init__(self) -> None:
-        self.fast, self.slow = Slots(_TOTAL), Slots(_TOTAL)
+        self.fast, self.slow = RequestSlots(_TOTAL), RequestSlots(_TOTAL)
 
 
 class Pace:
     """How a webhook responds: not known at first, quickly, or slowly, which is when an attempt takes two seconds."""
 
-    def __init__(self, slots: AttemptSlots) -> None:
-        self._slots = slots
+    def __init__(self, slots: AttemptSlots, company: Hashable) -> None:
+        self._slots, self._company = slots, company
         self.is_slow = False
         self.is_known = False
 
@@ -103,7 +68,7 @@ class Pace:
     async def attempting(self) -> AsyncIterator[None]:
         """Run an attempt when there is a slot for it, and measure it."""
         slots = self._slots.slow if self.is_slow else self._slots.fast
-        await slots.take()
+        await slots.acquire(self._company)
         loop = asyncio.get_running_loop()
         began = loop.time()
 
@@ -111,16 +76,16 @@ class Pace:
             nonlocal slots
             self.is_slow = self.is_known = True
             if slots is self._slots.fast:
-                slots.release()
+                slots.release(self._company)
                 slots = self._slots.slow
-                slots.take_now()
+                slots.take_now(self._company)
 
         alarm = loop.call_later(SLOW_SECONDS, become_slow)
         try:
             yield
         finally:
             alarm.cancel()
-            slots.release()
+            slots.release(self._company)
             self.is_slow, self.is_known = loop.time() - began >= SLOW_SECONDS, True
 
 
@@ -333,7 +298,7 @@ class Endpoint:
 
     def __init__(self, services: Services, company_id: ObjectId, webhook_id: ObjectId, slots: AttemptSlots) -> None:
         self._services, self._company_id, self._webhook_id = services, company_id, webhook_id
-        self._pace = Pace(slots)
+        self._pace = Pace(slots, company_id)
         self._first, self._further = Lane(self._pace, 8, 2), Lane(self._pace, 4, 1)
         self._running_further: set[ObjectId] = set()
         self._may_be_failing = True

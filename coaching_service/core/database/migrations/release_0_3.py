@@ -93,3 +93,10 @@ async def body_weights(db: Database, _: Vault) -> None:
     Estimates of pull-ups and dips are of the whole weight.
     """
     await _queue_renewal(db, "body weights")
+
+
+@release.step(25)
+async def rate_limits(db: Database, _: Vault) -> None:
+    """Attempts and tokens of limits are stored in one collection, `rateLimits`; those counted before are forgotten."""
+    await db.drop_collection("rateCounters")
+    await db.drop_collection("tokenBuckets")
