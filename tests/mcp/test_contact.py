@@ -35,7 +35,7 @@ from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_e
 from tests.support.notifications import send_due
 from tests.support.own_application import running_application
 from tests.support.push_service import push_service
-from tests.support.training import Json, block_with, client_path, exercise_of, read, reminder, task
+from tests.support.training import Json, block_with, reminder, task
 
 TODAY = datetime.now(UTC).date()
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(10)]
@@ -268,71 +268,3 @@ async def test_no_text_of_any_tool_reaches_a_client(settings: Settings, password
             await approve(coach, tool_proposal(await mcp.call("create_workout", **arguments), "CONTACT"))
             assert await received() != []
         await coach.close()
-
-
-# --- limits of a day, from any interface -----------------------------------------------------------------------------
-
-
-async def test_a_client_gets_ten_reminders_of_a_day(mcp: McpHttpClient, coach: CoachClient) -> None:
-    ana = await coach.create_customer("Ana")
-    wblocks = client_path(ana, "wblocks")
-
-    def block(count: int, day: str = DAYS[1], **more: Any) -> Json:
-        return {"name": "Day", "date": day, "items": [reminder()] * count, **more}
-
-    def refused(reply: Any) -> None:
-        assert reply.status == 400, reply.raw
-        body = reply.json
-        assert body["code"] == "TOO_MANY_REMINDERS" and DAYS[1] in str(body["message"])
-
-    full = (await coach.post(wblocks, block(9))).ok(201)
-    refused(await coach.post(wblocks, block(2)))
-    refused(await coach.post(wblocks, block(2, dryRun=True)))
-    (await coach.post(wblocks, block(1))).ok(201)
-    (await coach.post(wblocks, block(0))).ok(201)  # which adds none
-    other = (await coach.post(wblocks, block(1, DAYS[2]))).ok(201)
-    refused(await coach.patch(f"{wblocks}/{other['_id']}", {"date": DAYS[1]}))
-    refused(await coach.post(f"{wblocks}/{full['_id']}/witems", reminder()))
-    copy = {"startDate": DAYS[2], "endDate": DAYS[2], "targetDate": DAYS[1]}
-    refused(await coach.post(client_path(ana, "schedule", "copy"), copy))
-    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
-    (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "A", "day": 1, "items": [reminder()]})).ok(
-        201
-    )
-    assigned = {"customerId": ana["_id"], "startDate": DAYS[1]}
-    refused(await coach.post(f"/coach/programs/{program['_id']}/assign", assigned))
-    refused(await coach.post(f"/coach/programs/{program['_id']}/assign", {**assigned, "dryRun": True}))
-    refused(await coach.post(client_path(ana, "schedule", "copy"), {**copy, "dryRun": True}))
-    text = {"days": [{"date": DAYS[1], "name": "A", "text": "reminder 12:00: win"}]}
-    tool_error(await mcp.call("create_workout", customerId=ana["_id"], **text), "at most 10 reminders", DAYS[1])
-    assert [
-        len(each["items"])
-        for each in (await coach.get(client_path(ana, "wblock"), startDate=DAYS[1], endDate=DAYS[1])).ok()
-    ] == [9, 1, 0]
-
-
-async def test_a_day_holds_twenty_workouts(mcp: McpHttpClient, coach: CoachClient) -> None:
-    ana, squat = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
-    wblocks = client_path(ana, "wblocks")
-    many = [{"name": "Day", "date": DAYS[1], "items": [exercise_of(squat)]} for _ in range(21)]
-
-    def refused(reply: Any) -> None:
-        assert reply.status == 400, reply.raw
-        body = reply.json
-        assert body["code"] == "TOO_MANY_WORKOUTS" and DAYS[1] in str(body["message"])
-
-    refused(await coach.post(f"{wblocks}/batch", {"blocks": many}))
-    created = (await coach.post(f"{wblocks}/batch", {"blocks": many[:20]})).ok(201)["created"]
-    refused(await coach.post(wblocks, many[0]))
-    refused(await coach.post(wblocks, {**many[0], "dryRun": True}))
-    other = (await coach.post(wblocks, {**many[0], "date": DAYS[2]})).ok(201)
-    refused(await coach.patch(f"{wblocks}/{other['_id']}", {"date": DAYS[1]}))
-    refused(await coach.put(f"{wblocks}/by-external-id/x", many[0]))
-    tool_error(
-        await mcp.call("update_workout", customerId=ana["_id"], workoutId=other["_id"], date=DAYS[1]), "at most 20"
-    )
-    client = await coach.as_client(ana)
-    refused(await client.post("/customer/wblocks", {"name": "Own", "date": DAYS[1]}))
-    # What is there already may be changed.
-    (await coach.patch(f"{wblocks}/{created[0]['_id']}", {"name": "Legs"})).ok()
-    assert len((await read(coach, created[0]))["items"]) == 1

@@ -104,6 +104,7 @@ class Documents(ReadableCollection[D]):
             if is_duplicate(error):
                 raise DocumentExists.of_fields(error.details["writeErrors"][0].get("keyPattern", {})) from None
             raise
+        ctx.changes.restores = True
         self._changes(ctx).add_created(self, stored)
 
     async def claim(self, ctx: Context, *documents: Mapping[str, Any]) -> None:

@@ -215,6 +215,7 @@ class ChangeRecorder:
     transaction has written to only so that others conflict with it, with the fields that the lock has read.
     `approved_by`: the coach who approved the change of an assistant, and `decided_in` where; `confirms_itself` if the
     program may have confirmed it without a person. `sends`: mail or a notification to a client is queued.
+    `restores`: what it stores was exported before, and is stored whole, without the checks of its collections.
     `changes_cached`: documents that processes cache are changed or deleted. `after_commit`: called once the transaction
     is committed, for what processes count in memory.
     """
@@ -234,6 +235,7 @@ class ChangeRecorder:
     decided_in: DecidedIn | None = None
     confirms_itself: bool = False
     sends: bool = False
+    restores: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -245,7 +247,7 @@ class ChangeRecorder:
         if ctx.principal is None and self.author is not None:
             ctx = ctx.acting_as(self.author)
         for check in {change.history.check for change in self.documents.values()}:
-            if check is not None:
+            if check is not None and not self.restores:
                 await check(ctx, [change for change in self.documents.values() if change.history.check is check])
 
     def prevent_undo(self) -> None:

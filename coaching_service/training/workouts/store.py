@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
@@ -39,8 +39,11 @@ class TooManyReminders(BadRequest):
     default_code = "TOO_MANY_REMINDERS"
 
 
-# From any interface; what was imported as done, and recurring check-ins, do not count.
+# From any interface; sessions that were imported as done, and recurring check-ins, are no workouts here. What an
+# archive of a company holds is restored whole.
 _MOST_OF_A_DAY = {"workouts": (20, TooManyWorkouts), "reminders": (10, TooManyReminders)}
+_MANY = 1_000  # more than a day has lost
+ClientDay: TypeAlias = tuple[ObjectId, str]
 _EVENT_TYPES: dict[Action, EventType] = {
     "created": "workout.created",
     "changed": "workout.updated",
@@ -56,26 +59,29 @@ def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> Even
 
 
 async def _check_days(ctx: Context, changes: Sequence[DocumentChange]) -> None:
-    """Raise BadRequest if a change leaves a day of a client with more workouts or reminders than it may have."""
-    fuller: defaultdict[str, set[tuple[ObjectId, str]]] = defaultdict(set)
+    """Raise BadRequest if a day of a client has more workouts or reminders than before, and than it may have."""
+    growth: Counter[tuple[str, ClientDay]] = Counter()
     for change in changes:
-        known = change.known
-        is_other = any(known[name] not in (None, MISSING) for name in ("checkInId", "source"))
-        if change.client_id is None or change.action == "deleted" or is_other:
+        if (client := change.client_id) is None:
             continue
-        day, is_new = (change.client_id, str(known["date"])), change.action == "created" or "date" in change.values
-        if is_new:
-            fuller["workouts"].add(day)
-        _, written = change.values.get("items", (None, change.added.get("items", (None, []))[1]))
-        items = cast("list[WorkItem]", written if change.after is None else change.after["items"])
-        if (is_new and not change.after) or _count_reminders(items):
-            fuller["reminders"].add(day)
-    await _require_room(ctx, fuller)
+        is_workout = all(change.known[name] in (None, MISSING) for name in ("checkInId", "source"))
+        days = change.values.get("date", (change.known["date"], change.known["date"]))
+        items = change.values.get("items", ([], change.added.get("items", ([], []))[1]))
+        if change.action != "changed":
+            before, after = change.before or {}, change.after or {}
+            days, items = ((before.get(name), after.get(name)) for name in ("date", "items"))
+        for sign, day, some in zip((-1, 1), days, items, strict=True):
+            if day is not None:
+                growth["workouts", (client, str(day))] += sign * is_workout
+                growth["reminders", (client, str(day))] += sign * _count_reminders(cast("list[WorkItem]", some))
+        if None not in days and days[0] != days[1]:  # the items that it keeps are not known
+            growth["reminders", (client, str(days[1]))] += _MANY
+    await _require_room(ctx, {what: [day for of, day in +growth if of == what] for what in _MOST_OF_A_DAY})
 
 
 async def _require_room(
     ctx: Context,
-    fuller: Mapping[str, Collection[tuple[ObjectId, str]]],
+    fuller: Mapping[str, Collection[ClientDay]],
     more: Sequence[BlockContent] = (),
     without: Sequence[ObjectId] = (),
 ) -> None:
@@ -87,12 +93,13 @@ async def _require_room(
     if not days:
         return
     is_reminder = {"$filter": {"input": "$items", "cond": {"$eq": ["$$this.type", "REMINDER"]}}}
-    counted = {"workouts": {"$sum": 1}, "reminders": {"$sum": {"$size": is_reminder}}}
+    is_workout = {"$eq": [{"$ifNull": ["$checkInId", "$source", None]}, None]}
+    counted = {"workouts": {"$sum": {"$toInt": is_workout}}, "reminders": {"$sum": {"$size": is_reminder}}}
     clients, dates = ([*{day[at] for day in days}] for at in (0, 1))
-    where: Filter = {"customerId": {"$in": clients}, "date": {"$in": dates}, "checkInId": None, "source": None}
+    where: Filter = {"customerId": {"$in": clients}, "date": {"$in": dates}, "_id": {"$nin": list(without)}}
     group = {"$group": {"_id": {"customerId": "$customerId", "date": "$date"}, **counted}}
     counts = Counter[tuple[str, ObjectId | None, str]]()
-    for found in await blocks.aggregate(ctx, where | {"_id": {"$nin": list(without)}}, group, hint=BY_DATE):
+    for found in await blocks.aggregate(ctx, where, group, hint=BY_DATE):
         for what in counted:
             counts[what, found["_id"]["customerId"], found["_id"]["date"]] += found[what]
     for block in more:
@@ -262,8 +269,12 @@ async def preview_many(
 
     Raises ExternalIdTaken as it does, and BadRequest for a day with too many workouts or reminders.
     """
-    days = {(block["customerId"], str(block["date"])) for block in new_blocks if block["customerId"] is not None}
-    await _require_room(ctx, dict.fromkeys(_MOST_OF_A_DAY, days), new_blocks, removed)
+    fuller: dict[str, set[ClientDay]] = {what: set() for what in _MOST_OF_A_DAY}
+    for block in new_blocks:
+        if block["customerId"] is not None:
+            for what in ("workouts", *(("reminders",) if _count_reminders(block["items"]) else ())):
+                fuller[what].add((block["customerId"], str(block["date"])))
+    await _require_room(ctx, fuller, new_blocks, removed)
     ids = [external_id for block in new_blocks if (external_id := block.get("externalId"))]
     where: Filter = {"externalId": {"$in": ids}}
     held = await blocks.find(ctx, where, fields=("externalId",), hint=_BY_EXTERNAL_ID) if ids else []
