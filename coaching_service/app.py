@@ -126,13 +126,15 @@ async def _end_waiting(app: web.Application) -> None:
 
 
 def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerDependencies) -> McpEndpoint:
-    tools = tools_of((*features.TOOLS, *features.VIEW_TOOLS))
+    services.tools.update({tool.name: tool for tool in tools_of((*features.TOOLS, *features.VIEW_TOOLS))})
     icon_url = services.base_url + static_files.url_of("icon.svg")
 
     def make() -> Servers:
         from coaching_service.mcp.server import make_servers  # not needed before, and large
 
-        return make_servers(tools, dependencies.database_slots, services.metrics, services.base_url, icon_url)
+        return make_servers(
+            services.tools.values(), dependencies.database_slots, services.metrics, services.base_url, icon_url
+        )
 
     return McpEndpoint(
         MessageHandler(make),

@@ -6,8 +6,13 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+from coaching_service.core.auth import access
+from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
+from coaching_service.core.mcp.results import Written
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Input
 from coaching_service.integrations.proposals import service
 from tests.support.client import CoachClient
 from tests.support.mcp_client import (
@@ -134,6 +139,24 @@ async def test_approval_is_refused_if_the_records_have_changed(
     (await coach.delete(path)).ok(204)
     gone = (await session.post(f"/coach/proposals/{second['proposalId']}/approve")).refused(409)
     assert gone["code"] == "PROPOSAL_STALE"
+
+
+async def test_tool_that_is_not_in_the_list_of_features_is_not_carried_out(
+    mcp: McpHttpClient, coach: CoachClient, session: CoachClient
+) -> None:
+    """Declaring it registers it nowhere: a version of the service may have had it, and its proposals remain."""
+
+    @Tools().tool("Former tool", access=access.coach(access.CUSTOMERS.EDIT), takes=Input(), writes=True)
+    async def former_tool(ctx: Context) -> Written:
+        """Do what this version of the service does not do."""
+        raise AssertionError
+
+    proposed = tool_proposal(await mcp.call("create_customer", **invitation(coach)), "CONTACT")
+    about = {"_id": ObjectId(proposed["proposalId"])}
+    await coach.ctx.db["proposals"].update_one(about, {"$set": {"tool": former_tool.__name__}})
+    assert "former_tool" not in coach.ctx.services.tools and "create_customer" in coach.ctx.services.tools
+    stale = (await session.post(f"/coach/proposals/{proposed['proposalId']}/approve")).refused(409)
+    assert stale["code"] == "PROPOSAL_STALE"
 
 
 async def test_proposal_expires_after_a_day(mcp: McpHttpClient, coach: CoachClient, session: CoachClient) -> None:

@@ -33,6 +33,7 @@ from coaching_service.core.tracing import NO_TRACER
 
 if TYPE_CHECKING:
     from coaching_service.core.auth.principal import KeyHolder, Principal
+    from coaching_service.core.mcp.tools import Tool
 
 T = TypeVar("T")
 RECHECK_SECONDS = 1.0  # after which a request that is still answered is authenticated again
@@ -137,6 +138,8 @@ class Services:
     backup_store: Store | None = None
     # The coaches of API keys, by the hash of the key.
     key_holders: CachedReads[str, KeyHolder] = field(init=False, repr=False)
+    # The tools of the application, by name: those in the list of features.
+    tools: dict[str, Tool] = field(default_factory=dict, repr=False)
     # Notices that the database is lost.
     monitor: DatabaseMonitor = field(init=False, repr=False)
     _collections: dict[str, Collection] = field(default_factory=dict, init=False, repr=False)

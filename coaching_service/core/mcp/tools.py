@@ -167,14 +167,6 @@ def _by_parameter(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {snake_case(name): value for name, value in arguments.items()}
 
 
-_declared: dict[str, Tool] = {}
-
-
-def find_tool(name: str) -> Tool:
-    """Return the tool of that name. Raises LookupError if no feature declares one."""
-    return _declared[name]
-
-
 class Tools:
     """The tools of one feature."""
 
@@ -203,7 +195,6 @@ class Tools:
                 title, handler, access, takes, returns, confirms=confirmed, prepare=prepare, check=check, **hints
             )
             self.declared.append(tool)
-            _declared[tool.name] = tool
             return handler
 
         return declare

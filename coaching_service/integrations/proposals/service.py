@@ -26,7 +26,6 @@ from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.list_selection import ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.results import typed
-from coaching_service.core.mcp.tools import find_tool
 from coaching_service.core.pagination import CursorPage
 from coaching_service.integrations.proposals import models, store
 from coaching_service.integrations.proposals.models import (
@@ -381,7 +380,8 @@ async def _get_open(ctx: Context, proposal_id: ObjectId) -> Proposal:
 async def _execute(ctx: Context, approval: Approval) -> None:
     """Carry out the call of a proposal, as its assistant. Raises Forbidden, ProposalClosed, ProposalStale, Conflict."""
     proposal = approval.proposal
-    tool = find_tool(proposal["tool"])
+    if (tool := ctx.services.tools.get(proposal["tool"])) is None:  # a version of the service without it
+        raise ProposalStale
     principal = await _load_assistant(ctx.services, proposal)
     if (denial := find_tool_denial(tool, principal)) is not None:
         raise denial
