@@ -1,10 +1,11 @@
-"""The aiohttp handlers of the declared pages."""
+"""The aiohttp handlers of the declared pages, one request of a page, and pages that stream the progress of a task."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import partial
 from http import HTTPStatus
 from typing import Any
@@ -14,14 +15,17 @@ from aiohttp import web
 from marshmallow import ValidationError
 from multidict import MultiDict
 
-from coaching_service.core.auth.access import check_access
+from coaching_service.core.auth.access import CUSTOMERS, check_access
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.request_slot import schedule_key
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import (
     ClientDisconnected,
     CompanySuspended,
     Conflict,
+    InvalidFields,
     MethodNotAllowed,
     NotFound,
     ServiceError,
@@ -35,19 +39,16 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.http.server import interrupting
 from coaching_service.core.http.uploads import Upload
 from coaching_service.core.idempotency import Claim
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.core.text import camel_case
-from coaching_service.web import (
-    browser_sessions,
-    form_idempotency,
-    rendering,
-    scripted_forms,
-    static_files,
-    uploads,
-    views,
-)
+from coaching_service.integrations.proposals import service as proposals
+from coaching_service.people.changes import service as changes
+from coaching_service.people.changes import undo
+from coaching_service.people.changes.models import ChangeSummary
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.web import browser_sessions, error_pages, forms, rendering, static_files, views
 from coaching_service.web.browser_sessions import (
-    CSRF_FIELD,
     BrowserSession,
     StaleForm,
     device_of,
@@ -57,10 +58,204 @@ from coaching_service.web.browser_sessions import (
     see_other,
 )
 from coaching_service.web.error_pages import FORM_ERRORS, reject, reject_form_of, render_error, to_service_error
-from coaching_service.web.forms import FormData, FormState, apply_correction, field_names, load_form
-from coaching_service.web.page_requests import PageRequest
+from coaching_service.web.formatting import format_date
+from coaching_service.web.forms import CSRF_FIELD, FormData, FormState, apply_correction, field_names, load_form
 from coaching_service.web.pages import Handler, Page, QueuedTask, Redirect, Render, StreamedTask
-from coaching_service.web.streamed_tasks import stream_task
+from coaching_service.web.views.history import describe_operation
+
+# --- One request of a page or form, and what its page needs of it -----------------------------------------------------
+
+
+# The number in the navigation of a page, by its audience: its name in templates, and how it is read.
+_COUNTERS = {
+    "customer": ("unread_messages", conversation.count_own_unread),
+    "coach": ("waiting_proposals", proposals.count_pending),
+}
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """One request of a page or form."""
+
+    page: Page
+    request: web.Request
+    browser_session: BrowserSession
+    ctx: Context
+
+    async def after_waiting(self) -> PageRequest:
+        """Return this request with the caller as they are now, if it has waited. Raises as Context.after_waiting."""
+        return replace(self, ctx=await self.ctx.after_waiting())
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the page's handler, without its form."""
+        page = self.page
+        arguments: dict[str, Any] = {**self._identifiers()}
+        if page.query is not None:
+            try:
+                arguments["query"] = load_form(page.query, self.request.query)
+            except ValidationError:
+                arguments["query"] = load_form(page.query, {})
+        if page.with_request:
+            arguments["request"] = self.request
+        return arguments
+
+    def _identifiers(self) -> dict[str, ObjectId]:
+        """Return the identifiers in the path by the names of the handler's arguments."""
+        return {
+            argument: ObjectId(self.request.match_info[name])
+            for name, argument in self.page.path_parameters
+            if name in self.request.match_info
+        }
+
+    async def read_variables(self) -> tuple[Any, dict[str, int]]:
+        """Return the result of the page's handler and the number in its navigation.
+
+        That is how many messages a client has not read, or how many proposals of assistants wait for a coach. Both are
+        read at the same time, so that the number does not delay the page.
+        """
+        handler_result = self._read_page()
+        if self.page.access.audience not in _COUNTERS or not self.page.template:
+            return await handler_result, {}
+        name, count = _COUNTERS[self.page.access.audience]
+        result, number = await gather_reads(self.ctx, handler_result, count(self.ctx))
+        return result, {name: number}
+
+    async def _read_page(self) -> Any:
+        """Return the result of the page's handler; of a list whose cursor is of another one, its beginning."""
+        arguments = self.arguments()
+        try:
+            return await self.page.handler(self.ctx, **arguments)
+        except InvalidFields:
+            if not arguments.get("query", {}).get("after"):
+                raise
+            query = [(name, value) for name, value in self.request.query.items() if name != "after"]
+            return Redirect(self.request.path + (f"?{urlencode(query)}" if query else ""))
+
+    async def find_undoable_change(self) -> ObjectId | None:
+        """Return the change that the notice of the page reports, if the coach may undo it."""
+        change_id = self.browser_session.read_notice(self.request).change_id
+        principal = self.browser_session.principal
+        if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
+            return None
+        return change_id if await undo.is_undoable(self.ctx, change_id) else None
+
+    async def describe_newer_changes(self, version: int) -> str:
+        """Describe who changed what this page or form is about since a version, and how."""
+        path = self._identifiers()
+        return await describe_newer_changes(self.ctx, path.get("customer_id"), list(path.values()), version)
+
+    def find_home_elsewhere(self) -> str | None:
+        """Return the start page of a user who opens a page for others: a client of coaches, or a coach of clients."""
+        principal, audience = self.browser_session.principal, self.page.access.audience
+        if principal is None or audience not in ("coach", "customer"):
+            return None
+        if (audience == "coach") == principal.is_coach:
+            return None
+        return home_of(principal)
+
+
+_MOST = 3
+_USES = {"apiKey": " (API key)", "assistant": " (assistant)"}
+_UNKNOWN = "by another user or in another window"
+
+
+async def describe_newer_changes(
+    ctx: Context, customer_id: ObjectId | None, document_ids: Sequence[ObjectId], version: int
+) -> str:
+    """Describe the changes after `version`: `by Kim Coach on Mon 2 Mar 2026 at 09:30 (workout changed)`.
+
+    The document is the last of `document_ids` that was changed. For clients it does not name anyone of the company.
+    """
+    if not ctx.caller.is_coach:
+        return _UNKNOWN
+    for document_id in reversed(document_ids):
+        if newer := await changes.list_newer(ctx, customer_id, document_id, version, _MOST):
+            return ", and ".join(_describe(ctx, change) for change in reversed(newer))
+    return _UNKNOWN
+
+
+def _describe(ctx: Context, change: ChangeSummary) -> str:
+    caller = ctx.caller
+    actor = change["actor"]
+    is_own = actor is not None and actor["_id"] == caller.id and change["via"] == "session"
+    name = actor["name"] if actor else "another user"
+    author = "in another tab of yours" if is_own else f"by {name}{_USES.get(change['via'], '')}"
+    at = change["at"].replace(tzinfo=UTC).astimezone(zone_of(caller.timezone or caller.company.timezone))
+    what = describe_operation(change["operation"])
+    return f"{author} on {format_date(at.date())} at {at:%H:%M} ({what[:1].lower()}{what[1:]})"
+
+
+# --- Pages that stream the progress of a long task; they need no script -----------------------------------------------
+
+
+_PLACEHOLDER = "<!--progress-->"
+_MAX_UPDATES = 50
+
+
+async def stream_task(
+    request: web.Request,
+    browser_session: BrowserSession,
+    task: StreamedTask,
+    check: Callable[[], Awaitable[object]],
+) -> web.StreamResponse:
+    """Run `task` and stream its page; each step appends a progress bar.
+
+    The task continues when the browser disconnects. `check` is called between the steps: what it raises ends the task.
+    """
+    page = rendering.render_page(request, browser_session, task.template, task.variables | {"total": task.total})
+    before, _, after = (page.text or "").partition(_PLACEHOLDER)
+    headers = {**page.headers, "X-Request-Id": request[REQUEST_ID], "Server": "coaching-service"}
+    headers.pop("Content-Length", None)
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    stream = _ProgressStream(request, response, task.total, check)
+    await stream.write(before.encode() + stream.render_progress(0))
+    variables: dict[str, Any] = {
+        **task.variables,
+        "csrf_token": browser_session.csrf_token,
+        "return_url": task.return_url,
+        "error": None,
+        "result": None,
+    }
+    try:
+        variables["result"] = await task.run(stream.report)
+        await stream.write(stream.render_progress(task.total))
+    except Exception as error:  # noqa: BLE001 - the response has started, so the page itself shows the error
+        variables["error"] = to_service_error(request, error).message
+    await stream.write(rendering.render_fragment(request, "result.html", variables) + after.encode())
+    with suppress(ConnectionError):
+        await response.write_eof()
+    return response
+
+
+class _ProgressStream:
+    def __init__(
+        self,
+        request: web.Request,
+        response: web.StreamResponse,
+        total: int,
+        check: Callable[[], Awaitable[object]],
+    ) -> None:
+        self.request, self.response, self.total, self.check = request, response, total, check
+        self.reported = 0
+
+    async def report(self, done: int) -> None:
+        """Append a progress bar, at most `_MAX_UPDATES` in all. Raises what the check raises."""
+        if done - self.reported >= self.total / _MAX_UPDATES:
+            self.reported = done
+            await self.check()
+            await self.write(self.render_progress(done))
+
+    def render_progress(self, done: int) -> bytes:
+        return rendering.render_fragment(self.request, "progress_bar.html", {"done": done, "total": self.total})
+
+    async def write(self, part: bytes) -> None:
+        with suppress(ConnectionError):
+            await self.response.write(part)
+
+
+# --- The aiohttp handlers of the declared pages -----------------------------------------------------------------------
+
 
 _CONSENT_REPEATED = "This request has already been answered. If the application is still waiting, start again there."
 _LONGEST_ADDRESS = 8_000  # the server refuses one of more than 8,190 bytes
@@ -115,8 +310,8 @@ class WebApplication:
     @staticmethod
     def _failed(request: web.Request, browser_session: BrowserSession, error: Exception) -> web.StreamResponse:
         """Return the response to a request that raised `error`."""
-        if scripted_forms.is_scripted(request):
-            return scripted_forms.error_response(request, browser_session, to_service_error(request, error))
+        if error_pages.is_scripted(request):
+            return error_pages.error_response(request, browser_session, to_service_error(request, error))
         if isinstance(error, Unauthorized):
             return redirect_to_sign_in(request, browser_session)
         return render_error(request, browser_session, to_service_error(request, error))
@@ -209,18 +404,18 @@ class WebApplication:
         check_access(page.access, browser_session.principal, writes=True)
         if page.access.audience != "public" and not page.deletes:
             self.dependencies.services.disk_space.require()
-        async with uploads.limited(page_request.ctx, page):
+        async with forms.limited(page_request.ctx, page):
             return await self._read_and_process_form(page_request)
 
     async def _read_and_process_form(self, page_request: PageRequest) -> web.StreamResponse:
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
-        data, upload = await uploads.read_submission(page_request.ctx, page, request, self.dependencies.limits)
+        data, upload = await forms.read_submission(page_request.ctx, page, request, self.dependencies.limits)
         with closing(upload):
             try:
                 form_token = data.popall(CSRF_FIELD, [""])[0]
                 browser_session.check_form_token(request, form_token, has_mailed_token=page.has_mailed_token)
             except StaleForm:
-                if scripted_forms.is_scripted(request):
+                if error_pages.is_scripted(request):
                     raise
                 return await self._render_stale_form(page_request, data)
             apply_correction(data)
@@ -247,9 +442,9 @@ class WebApplication:
         """
         page, request, browser_session = page_request.page, page_request.request, page_request.browser_session
         is_own_form = request.method == "POST" and browser_session.is_same_site(request) is True
-        if page.on is None or not is_own_form or scripted_forms.is_scripted(request):
+        if page.on is None or not is_own_form or error_pages.is_scripted(request):
             raise Unauthorized()
-        data, _ = await uploads.read_submission(page_request.ctx, page, request, None)
+        data, _ = await forms.read_submission(page_request.ctx, page, request, None)
         credentials, values = browser_sessions.credential_values(data), browser_sessions.original_values(data)
         form_token = values.popall(CSRF_FIELD, [""])[0]
         if not credentials or not browser_session.accepts_form_token(form_token):
@@ -347,12 +542,12 @@ class WebApplication:
 
     async def _process_form(self, page_request: PageRequest, data: FormData, upload: Upload) -> web.StreamResponse:
         page, request, ctx = page_request.page, page_request.request, page_request.ctx
-        claim = form_idempotency.create_claim(ctx, request, data, upload.digest) if page.runs_once else None
+        claim = forms.create_claim(ctx, request, data, upload.digest) if page.runs_once else None
         try:
             arguments = page_request.arguments()
             if page.schema is not None:
                 arguments["form"] = load_form(page.schema, data)
-            stored_file = uploads.with_file(page, ctx, upload, arguments, self.dependencies.limits)
+            stored_file = forms.with_file(page, ctx, upload, arguments, self.dependencies.limits)
             schedule = None if page.preview_of else schedule_key(ctx, arguments, arguments.get("form", {}))
             limiter = self.dependencies.limiter(page.request_class, ctx, schedule=schedule)
             async with stored_file as page_with_file, limiter:
@@ -363,10 +558,10 @@ class WebApplication:
                 raise
             error = failure if isinstance(failure, ValidationError) else to_service_error(request, failure)
             form_state, status = reject_form_of(page, data, error)
-            if scripted_forms.is_scripted(request):
+            if error_pages.is_scripted(request):
                 if isinstance(error, Conflict) and error.code == "VERSION_CONFLICT" and form_state.version is not None:
                     form_state.describe_conflict(await page_request.describe_newer_changes(form_state.version))
-                return scripted_forms.rejection_response(page_request.browser_session, failure, form_state, status)
+                return error_pages.rejection_response(page_request.browser_session, failure, form_state, status)
             response = await self._render_form_page(page_request, form_state, status=status)
             if isinstance(error, ServiceError):
                 response.headers.update(error.headers)
@@ -379,16 +574,16 @@ class WebApplication:
 
     async def _run_handler(self, page_request: PageRequest, arguments: dict[str, Any], claim: Claim | None) -> Any:
         page, ctx = page_request.page, page_request.ctx
-        if claim is not None and page.external_redirect and not await form_idempotency.is_first(ctx, claim):
+        if claim is not None and page.external_redirect and not await forms.is_first(ctx, claim):
             raise Conflict(_CONSENT_REPEATED)  # the authorization code in the first redirect works once
         if claim is None or page.on is None or page.request_class != "database" or page.external_redirect:
             return await page.handler(ctx, **arguments)
         page_url = self._page_url(page, page_request.request)
-        return await form_idempotency.run_once(ctx, claim, page, page_url, arguments)
+        return await forms.run_once(ctx, claim, page, page_url, arguments)
 
     async def _run_task(self, page_request: PageRequest, task: StreamedTask, claim: Claim | None) -> web.StreamResponse:
         browser_session = page_request.browser_session
-        if claim is not None and not await form_idempotency.is_first(page_request.ctx, claim):
+        if claim is not None and not await forms.is_first(page_request.ctx, claim):
             return redirect_response(browser_session, Redirect(task.return_url, _TASK_REPEATED))
         async with self.dependencies.limiter(page_request.page.request_class, page_request.ctx):
             await page_request.after_waiting()
@@ -397,8 +592,8 @@ class WebApplication:
     async def _form_response(self, page_request: PageRequest, result: Any, data: FormData) -> web.StreamResponse:
         if isinstance(result, web.StreamResponse):
             return result
-        if isinstance(result, Redirect) and scripted_forms.is_scripted(page_request.request):
-            return scripted_forms.success_response(page_request.browser_session, result)
+        if isinstance(result, Redirect) and error_pages.is_scripted(page_request.request):
+            return error_pages.success_response(page_request.browser_session, result)
         if isinstance(result, Redirect):
             change_id = next(iter(page_request.ctx.change_ids), None)
             if result.part and page_request.request.headers.get("HX-Request") == "true":

@@ -25,12 +25,10 @@ from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.models import Credentials
 from coaching_service.people.sessions.web_sessions import StartedSession
-from coaching_service.web.form_idempotency import SUBMISSION_FIELD
-from coaching_service.web.forms import FormData, load_form
+from coaching_service.web.forms import SUBMISSION_FIELD, FormData, load_form
 from coaching_service.web.pages import Redirect
 
 LIVE_HEADER = "X-Live"  # of requests that live.js sends by itself
-CSRF_FIELD = "csrf"
 _LOCAL_PATH = re.compile(r"/(app|oauth|train)([/?][!-\[\]-~]*)?", re.ASCII)
 _SESSION_ENDED = "Your session has ended, so nothing was changed. Sign in and try again."
 _NOTICE_SECONDS = 60

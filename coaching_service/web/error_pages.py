@@ -1,8 +1,9 @@
-"""What users read about errors: pages that say what they can do next, and rejected forms with what was submitted."""
+"""What users read about errors: error pages, rejected forms with what was submitted, and both as JSON for scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NotRequired, TypedDict
 
 import structlog
 from aiohttp import web
@@ -23,12 +24,14 @@ from coaching_service.core.errors import (
     TooManyRequests,
 )
 from coaching_service.core.http.middleware import REQUEST_ID, reported
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
 from coaching_service.core.rate_limits import RateLimitExceeded
-from coaching_service.web import rendering, uploads
+from coaching_service.web import forms, rendering
 from coaching_service.web.browser_sessions import BrowserSession, CrossSiteForm, StaleForm
 from coaching_service.web.formatting import permission_label, quantity
 from coaching_service.web.forms import FormData, FormState, field_names, rejected_form
-from coaching_service.web.pages import Page
+from coaching_service.web.pages import Page, Redirect
 
 log = structlog.get_logger("coaching_service.web")
 
@@ -133,7 +136,7 @@ _WORKOUT_CODES = frozenset({"WORKOUT_BLOCK_NOT_FOUND", "WORKOUT_ITEM_NOT_FOUND"}
 def reject_form_of(page: Page, data: FormData, error: ValidationError | ServiceError) -> tuple[FormState, int]:
     """Return the state of the rejected form `page`, and the status of the response."""
     known_fields = field_names(page.schema) | (set(page.upload.file_fields) if page.upload else set())
-    return reject(page.form_name, page.path, data, error, known_fields, uploads.file_messages(page.upload))
+    return reject(page.form_name, page.path, data, error, known_fields, forms.file_messages(page.upload))
 
 
 def reject(
@@ -172,3 +175,74 @@ def describe_missing(path: str, error: NotFound) -> str:
         return f"{error.message}: it has been deleted. Nothing was changed, and your entries are still here."
     subject = "This workout" if error.code in _WORKOUT_CODES else "This"
     return f"{subject} is no longer available. Ask your coach."
+
+
+# --- Forms sent by a script of a page, with `Accept: application/json`: the same forms with the outcome as JSON -------
+# A form that succeeded answers `{location, notice, data}`; any other `{code, message, errors}` with the status of the
+# error, where `errors` has the message of each invalid field. A stale form of the same site also answers `csrf` and
+# `user`, the present form token and the identifier of the present user, so that the script can send the form again.
+
+
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class _Outcome(TypedDict):
+    location: str
+    notice: str
+    data: Mapping[str, object] | None
+
+
+class _Rejection(TypedDict):
+    code: str | None
+    message: str
+    errors: dict[str, str]
+    csrf: NotRequired[str]
+    user: NotRequired[ObjectId | None]
+
+
+def is_scripted(request: web.Request) -> bool:
+    """Return whether a script sent the form and expects JSON."""
+    return request.method == "POST" and request.headers.get("Accept") == "application/json"
+
+
+def success_response(browser_session: BrowserSession, redirect: Redirect) -> web.Response:
+    """Return the outcome of a form that would redirect."""
+    response = _respond(200, {"location": redirect.location, "notice": redirect.notice, "data": redirect.data})
+    browser_session.set_cookies(
+        response, session=redirect.session, ends_session=redirect.ends_session, device_token=redirect.device_token
+    )
+    if redirect.ends_session:
+        browser_session.set_notice(response, redirect.notice)  # the script leaves, and cannot store it
+    return response
+
+
+def rejection_response(
+    browser_session: BrowserSession, error: ServiceError | ValidationError, form_state: FormState, status: int
+) -> web.Response:
+    """Return the messages of a form that was rejected, with the `status` of its page."""
+    code = error.code if isinstance(error, ServiceError) else "INVALID_FIELDS"
+    messages = [*form_state.form_errors, *form_state.errors.values()]
+    response = _respond(status, {"code": code, "message": " ".join(messages), "errors": form_state.errors})
+    if isinstance(error, ServiceError):
+        response.headers.update(error.headers)
+    browser_session.set_cookies(response)
+    return response
+
+
+def error_response(request: web.Request, browser_session: BrowserSession, error: ServiceError) -> web.Response:
+    """Return an error that concerns the whole request."""
+    messages = [error.message] if isinstance(error.message, str) else error.message
+    if isinstance(error, NotFound) and request.path.startswith("/train/"):
+        messages = [describe_missing(request.path, error)]
+    body: _Rejection = {"code": error.code, "message": " ".join(messages), "errors": {}}
+    if isinstance(error, StaleForm) and browser_session.is_same_site(request) is True:
+        user = browser_session.principal
+        body |= {"csrf": browser_session.csrf_token, "user": user.id if user is not None else None}
+    response = _respond(error.status, body)
+    response.headers.update(error.headers)
+    browser_session.set_cookies(response)
+    return response
+
+
+def _respond(status: int, body: _Outcome | _Rejection) -> web.Response:
+    return web.Response(status=status, body=to_json(body), content_type="application/json", headers=_HEADERS)

@@ -5,12 +5,16 @@ Errors of a text that is read line by line suggest names: buttons that write the
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Annotated, Any, NamedTuple, TypedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import Annotated, Any, NamedTuple, TypedDict, cast
 from urllib.parse import parse_qsl
 
 import orjson
@@ -18,13 +22,38 @@ from aiohttp import web
 from marshmallow import Schema, ValidationError, fields, missing
 from multidict import MultiDict
 
+from coaching_service.core import idempotency
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.transactions import wait_for_caches
 from coaching_service.core.dates import TIMEZONES
-from coaching_service.core.errors import BadRequest, InvalidFields, ServiceError, UnsupportedMediaType
+from coaching_service.core.errors import (
+    BadRequest,
+    FieldError,
+    Forbidden,
+    InvalidFields,
+    NotFound,
+    ServiceError,
+    UnsupportedMediaType,
+    invalid_field,
+)
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.request_parsing import read_bytes
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.routes import MultipartBody, ReceivedFile
+from coaching_service.core.http.uploads import Upload, attach_files, read_upload, store_upload
+from coaching_service.core.idempotency import Claim, RequestInProgress, StoredResponse
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import without_inner_marks
+from coaching_service.core.media import CSV, GIF, JPEG, MP4, PDF, PNG, WEBP, ZIP, UploadLimits, sendable_types
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Integer, Timezone, field_errors
+from coaching_service.integrations.proposals.versions import AMOUNTS, find_unusual, read_versions
 from coaching_service.training.workout_text.lines import Problem, TextError
+from coaching_service.web.formatting import file_size
+from coaching_service.web.pages import Page, Redirect, Render
+
+CSRF_FIELD = "csrf"
 
 _CORRECTION = "correction"
 _NEEDS_MARKS = re.compile(r"[:|\[«»]|^\s*-")
@@ -288,3 +317,243 @@ def field_names(schema: Schema | None, prefix: str = "") -> set[str]:
             names |= field_names(schema_field.schema, f"{prefix}{name}.")
         names.add(prefix + name)
     return names
+
+
+# --- Idempotent forms: a form that is sent twice (double click, reload) runs once and returns the first outcome -------
+# Every rendered form carries a submission token. The outcome is stored for a day, in the transaction of the change. The
+# values count too: a page that is opened again and sent with other values is another submission.
+
+
+SUBMISSION_FIELD = "submission"
+_REPEATED = "The form was sent twice and processed once."
+_WAIT_SECONDS, _RETRY_SECONDS = 5.0, 0.1
+
+
+def create_claim(ctx: Context, request: web.Request, data: FormData, file_hash: str) -> Claim | None:
+    """Return the claim of a submission and remove its token from `data`; None without a token.
+
+    `file_hash`: the hashes of the form's files.
+    """
+    token = data.popall(SUBMISSION_FIELD, [""])[0]
+    if not token or ctx.principal is None:
+        return None
+    fingerprint = orjson.dumps([str(ctx.caller.id), token, request.path_qs, list(data.items()), file_hash])
+    return Claim.of(ctx, hashlib.sha256(fingerprint).hexdigest(), request.method, request.path, None)
+
+
+async def run_once(ctx: Context, claim: Claim, page: Page, page_url: str, arguments: dict[str, Any]) -> Any:
+    """Run a form's handler and store its outcome in one transaction; return its result.
+
+    A repeated submission returns a Redirect to where the first one led. `page_url`: the URL of the form's page.
+    Raises what the handler raises, and RequestInProgress.
+    """
+    submission = _Submission(page, page_url, arguments)
+    customer_id = None if page.deletes_customer else arguments.get("customer_id")
+    try:
+        stored = await _wait_for_first(ctx, claim, customer_id, submission.run)
+    except (Forbidden, NotFound):
+        if submission.started:
+            raise
+        return Redirect("/app", _REPEATED)  # the client is gone, perhaps deleted by the first submission
+    if not stored.replayed:
+        return submission.result
+    await wait_for_caches(ctx)  # as the first submission does, which may not have been answered yet
+    return Redirect(**orjson.loads(stored.body))
+
+
+async def is_first(ctx: Context, claim: Claim) -> bool:
+    """Claim a submission whose outcome is not stored; return whether it is the first."""
+    try:
+        stored = await idempotency.run_once(ctx, claim, None, _store_nothing)
+    except RequestInProgress:
+        return False
+    return not stored.replayed
+
+
+class _Submission:
+    """Runs the handler of one submission; has its result afterwards."""
+
+    def __init__(self, page: Page, page_url: str, arguments: dict[str, Any]) -> None:
+        self.page, self.page_url, self.arguments = page, page_url, arguments
+        self.started = False
+        self.result: Any = None
+
+    async def run(self, tx: Context) -> tuple[StoredResponse, ObjectId | None]:
+        """Run the handler, again if the transaction is retried; return the outcome to store and its client."""
+        self.started = True
+        self.result = await self.page.handler(tx, **copy.deepcopy(self.arguments))
+        if self.arguments.get("form", {}).get("confirmed") is False:
+            await _require_usual(tx)
+        if isinstance(self.result, Render):
+            return _outcome(self.page_url, self.result.repeat_notice), None
+        notice = _REPEATED if self.page.deletes_customer else f"{self.result.notice} {_REPEATED}"
+        return _outcome(self.result.location, notice, self.result.part, self.result.data), self.result.customer_id
+
+
+async def _require_usual(tx: Context) -> None:
+    """Raise InvalidFields if a form has saved loads or other amounts that are unusual, before the user confirms them.
+
+    The template shows `ui.confirm_values` then.
+    """
+    if found := await find_unusual(tx, await read_versions(tx, AMOUNTS)):
+        message = f"is unusual: {without_inner_marks(' '.join(found)).removesuffix('.')}"
+        raise invalid_field("confirmed", message, code="UNUSUAL_AMOUNT")
+
+
+async def _wait_for_first(
+    ctx: Context,
+    claim: Claim,
+    customer_id: ObjectId | None,
+    work: Callable[[Context], Awaitable[tuple[StoredResponse, ObjectId | None]]],
+) -> StoredResponse:
+    """Run the submission, or wait for the outcome of the same submission in another request."""
+    for _ in range(int(_WAIT_SECONDS / _RETRY_SECONDS)):
+        try:
+            return await idempotency.run_once(ctx, claim, customer_id, work)
+        except RequestInProgress:
+            await asyncio.sleep(_RETRY_SECONDS)
+    return await idempotency.run_once(ctx, claim, customer_id, work)
+
+
+async def _store_nothing(_: Context) -> tuple[StoredResponse, ObjectId | None]:
+    return _outcome("", ""), None
+
+
+def _outcome(location: str, notice: str, part: str = "", data: Mapping[str, object] | None = None) -> StoredResponse:
+    outcome = {"location": location, "notice": notice.strip(), "part": part, "data": data}
+    return StoredResponse(303, to_json(outcome))
+
+
+# --- Forms with files: text fields are read as in any other form, a file as in a REST upload --------------------------
+# A rejected file is an error of its field. The other values stay; the file has to be chosen again.
+
+
+_PICTURE_NAMES = {JPEG: "JPEG", PNG: "PNG", WEBP: "WebP", "image/heic": "HEIC", GIF: "GIF"}
+
+
+async def read_submission(
+    ctx: Context, page: Page, request: web.Request, limits: UploadLimits | None
+) -> tuple[FormData, Upload]:
+    """Return the text values and the file of a form; without `limits` the file is read and discarded.
+
+    Raises what `read_form` and `read_upload` raise.
+    """
+    if page.upload is None or request.content_type == "application/x-www-form-urlencoded":
+        return await read_form(request, has_table=page.has_table), Upload()
+    extra_fields = {*field_names(page.schema), CSRF_FIELD, SUBMISSION_FIELD}
+    max_bytes = limits.max_bytes(page.upload.size_limit) if limits else 0
+    upload = await read_upload(ctx, request, page.upload, max_bytes, extra_fields=extra_fields, drain_oversized=True)
+    return MultiDict(upload.texts), upload
+
+
+def limited(ctx: Context, page: Page) -> AbstractAsyncContextManager[None]:
+    """Return the context to read and store the files of a form in: as many at once as a company may send."""
+    return nullcontext() if page.upload is None else ctx.services.work_slots.uploads.holding(ctx.slot_holder)
+
+
+def file_messages(multipart: MultipartBody | None) -> dict[str, str]:
+    """Return the messages by error code of a form's file field."""
+    if multipart is None:
+        return {}
+    if ZIP in multipart.content_types:
+        return {"UNSUPPORTED_FILE_TYPE": "must be an export of a company (ZIP), or a table (CSV or XLSX)"}
+    if CSV in multipart.content_types:
+        return {"UNSUPPORTED_FILE_TYPE": "must be a table: a CSV or XLSX file"}
+    return {"UNSUPPORTED_FILE_TYPE": f"must be {accepted_files(multipart.content_types).sentence}"}
+
+
+@dataclass(frozen=True)
+class AcceptedFiles:
+    """What a file field accepts: the types for the browser, the formats of pictures, and all of it in a sentence."""
+
+    types: str
+    pictures: str
+    sentence: str
+
+
+def accepted_files(content_types: Sequence[str]) -> AcceptedFiles:
+    """Return what to say next to a field for files that are stored with these content types."""
+    types = sendable_types(content_types)
+    *formats, last = (name for content_type, name in _PICTURE_NAMES.items() if content_type in types)
+    pictures = f"{', '.join(formats)} or {last}"
+    kinds = ["a PDF"] if PDF in types else []
+    kinds += ["an MP4, MOV or WebM video"] if MP4 in types else []
+    return AcceptedFiles(",".join(types), pictures, ", or ".join([*kinds, f"a {pictures} picture"]))
+
+
+@dataclass(frozen=True)
+class ReceivedFiles:
+    """The files of a form with several file fields: those stored, and why others were not, by field."""
+
+    stored: Mapping[str, StoredFile]
+    rejected: Mapping[str, str]
+
+
+@asynccontextmanager
+async def with_file(
+    page: Page, ctx: Context, upload: Upload, arguments: dict[str, Any], limits: UploadLimits
+) -> AsyncIterator[Page]:
+    """Store the form's files, add them to `arguments`, and yield the page with a handler that keeps them.
+
+    They belong to the client in the path, or of the client who sent the form. A form that has no file field is
+    yielded unchanged; one that may be sent without a file has None then. Of several files those that are accepted are
+    stored, as `files` (ReceivedFiles). Raises InvalidFields for a file that is missing, too large or not accepted; of
+    several if none is accepted.
+    """
+    if page.upload is None:
+        yield page
+        return
+    customer_id = ctx.caller.id if page.access.audience == "customer" else arguments.get("customer_id")
+    async with AsyncExitStack() as stack:
+        store = partial(_store, ctx, page.upload, customer_id, limits, stack)
+        if page.upload.more_files:
+            arguments["files"] = files = await _store_each(page.upload, upload, store)
+            yield replace(page, handler=attach_files(page.handler, *files.stored.values()))
+        elif upload.file is None and not upload.too_large and page.file_optional:
+            arguments["file"] = None
+            yield page
+        else:
+            arguments["file"] = file = await store(page.upload.file_field, upload)
+            yield replace(page, handler=attach_files(page.handler, file))
+
+
+async def _store(
+    ctx: Context,
+    multipart: MultipartBody,
+    customer_id: ObjectId | None,
+    limits: UploadLimits,
+    stack: AsyncExitStack,
+    field: str,
+    upload: Upload,
+) -> StoredFile | ReceivedFile:
+    """Store the file of a field, until `stack` ends unless it is attached by then. Raises InvalidFields."""
+    if upload.too_large:
+        max_size = file_size(limits.max_bytes(multipart.size_limit))
+        raise invalid_field(field, f"must not be larger than {max_size}", code="FILE_TOO_LARGE")
+    of_field = replace(multipart, file_field=field)
+    storing = store_upload(ctx, upload, of_field, customer_id, limits.photo_pixels)
+    file = await stack.enter_async_context(storing)
+    if file is None:
+        raise invalid_field(field, "must be chosen", code="REQUIRED")
+    return file
+
+
+async def _store_each(
+    multipart: MultipartBody, upload: Upload, store: Callable[[str, Upload], Awaitable[StoredFile | ReceivedFile]]
+) -> ReceivedFiles:
+    """Store the files that were chosen. Raises InvalidFields with the error of each if none is accepted."""
+    received = {multipart.file_field: upload, **upload.more_files}
+    stored: dict[str, StoredFile] = {}
+    errors: list[FieldError] = []
+    for name, each in received.items():
+        if each.file is not None or each.too_large:
+            try:
+                stored[name] = cast("StoredFile", await store(name, each))  # several files are always stored
+            except InvalidFields as error:
+                errors += error.errors
+    if errors and not stored:
+        raise InvalidFields(errors)
+    if not stored:
+        raise BadRequest("Choose at least one file.")
+    messages = {**FIELD_MESSAGES, **file_messages(multipart)}
+    return ReceivedFiles(stored, {each["field"]: messages.get(each["code"], each["message"]) for each in errors})

@@ -15,19 +15,24 @@ async def rename(ctx, customer_id, form):
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
+from urllib.parse import urlencode
 
-from marshmallow import Schema
+from marshmallow import Schema, fields
+from marshmallow.validate import Regexp
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import with_schemas
+from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, RequestClass
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import snake_case
+from coaching_service.core.validation import Integer, Text
 from coaching_service.people.sessions.web_sessions import StartedSession
 
 Handler = Callable[..., Awaitable[Any]]
@@ -118,7 +123,7 @@ class Page:
     # A TypedDict or schema; an invalid query is treated as an empty one.
     query: Schema | None = None
     # A TypedDict or schema, or a multipart body as in routes: the handler also receives `file`, which is stored if it
-    # succeeds. With several file fields it receives `files` (see uploads.py).
+    # succeeds. With several file fields it receives `files` (see forms.py).
     form: Schema | MultipartBody | None = None
     # The handler of the page that has the form.
     on: Handler | None = None
@@ -128,7 +133,7 @@ class Page:
     external_redirect: bool = False
     # The handler also receives `request`.
     with_request: bool = False
-    # The form may run as often as it is sent; any other runs once (see form_idempotency.py).
+    # The form may run as often as it is sent; any other runs once (see forms.py).
     idempotent: bool = False
     # The form deletes something, so that it is possible on a full disk.
     deletes: bool = False
@@ -241,3 +246,73 @@ class Pages:
             return handler
 
         return declare
+
+
+# --- Queries of pages: search fields, filters and the part of a list, and the URLs of lists with them -----------------
+
+
+# The values of a filter, any of which matches; without a value everything does.
+FilterValues: TypeAlias = Annotated[list[str], fields.List(fields.String()), Default(list)]
+
+
+class Keywords(Text):
+    """Search text from a URL: truncated to the maximum length, control characters become spaces; never rejected."""
+
+    def __init__(self) -> None:
+        super().__init__(allow_blank=True, load_default="")
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text = "".join(" " if unicodedata.category(char) == "Cc" else char for char in str(value))
+        return super()._deserialize(text.strip()[: self.max_length], attr, data, **kwargs)
+
+
+class KeywordQuery(TypedDict):
+    """What is searched in a list."""
+
+    keywords: Annotated[str, Keywords()]
+
+
+class PageQuery(TypedDict):
+    """The page of a list to show."""
+
+    page: Annotated[int, Integer(minimum=1), Default(1)]
+
+
+class PartQuery(TypedDict):
+    """A part of a list: `after` is the cursor of the one before."""
+
+    after: Annotated[str | None, fields.String()]
+
+
+class Search(KeywordQuery, PageQuery):
+    """What is searched in a list, and the page of the results to show."""
+
+
+class MonthQuery(TypedDict):
+    """`month` is `YYYY-MM`; without it the page chooses one."""
+
+    month: Annotated[str | None, Text(validate=Regexp("(19|20|21)\\d\\d-(0[1-9]|1[0-2])\\Z"))]
+
+
+class ReturnTo(TypedDict):
+    """`next` is the page to return to."""
+
+    next: Annotated[str | None, fields.String()]
+
+
+def list_url(path: str, query: Mapping[str, object], **defaults: object) -> Callable[..., str]:
+    """Return a function for templates that returns the URL of a list with some parameters of `query` changed.
+
+    Empty parameters, defaults and the first page are left out: `list_url("/app/programs", query)(page=2)`.
+    """
+    defaults = {"page": 1, **defaults}
+
+    def build_url(**changes: Any) -> str:
+        parameters = {
+            name: "true" if value is True else value
+            for name, value in {**query, **changes}.items()
+            if value and value != defaults.get(name)
+        }
+        return f"{path}?{urlencode(parameters, doseq=True)}" if parameters else path
+
+    return build_url

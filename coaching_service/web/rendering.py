@@ -18,8 +18,7 @@ from coaching_service.progress.conversation import attachments
 from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
 from coaching_service.web.formatting import FILTERS
-from coaching_service.web.forms import FormState
-from coaching_service.web.uploads import accepted_files
+from coaching_service.web.forms import FormState, accepted_files
 
 _CONTENT_SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; media-src 'self'; connect-src 'self'; "

@@ -15,7 +15,7 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.web import views
-from coaching_service.web.views.bulk_actions import ACTIONS
+from coaching_service.web.views.customers import ACTIONS
 from tests.support.client import CoachClient
 
 HERE = Path(__file__).parent

@@ -9,7 +9,7 @@ from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.core.text import camel_case
 from coaching_service.web import views
-from coaching_service.web.views.operation_names import describe_operation, is_described
+from coaching_service.web.views.history import describe_operation, is_described
 from tests.support.client import MONDAY, CoachClient, Reply
 from tests.support.training import Json, block_with, client_path, path_of, read, task
 from tests.support.visitor import HtmlPage, Visitor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.web.views import import_forms
+from coaching_service.web.views import transfer
 from tests.support.client import CoachClient
 from tests.support.transfer import ended_page
 from tests.support.visitor import HtmlPage, Visitor
@@ -177,7 +177,7 @@ async def test_names_that_need_an_answer_are_listed_first(
     coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mara = await coach.create_customer("Mara")
-    monkeypatch.setattr(import_forms, "MOST_NAMES", 2)
+    monkeypatch.setattr(transfer, "MOST_NAMES", 2)
     rows = ("Squat,5,100", "Squat,5,100", "Sled of Doom,5,100", "Zorking,5,100")
     sheet = "Date,Exercise,Reps,kg\n" + "".join(f"2026-02-11,{row}\n" for row in rows)
     page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet.encode())

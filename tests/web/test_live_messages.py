@@ -12,7 +12,7 @@ import pytest
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.signals import MAX_PAGES_OF_A_SESSION
-from coaching_service.web.views import live_messages
+from coaching_service.web.views import messages
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.training import Json, client_path
@@ -79,7 +79,7 @@ async def test_pages_wait_for_the_next_message_of_theirs(
 async def test_answer_without_news_says_where_to_continue(
     coach: CoachClient, owner_page: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_messages, "_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(messages, "_WAIT_SECONDS", 0.1)
     ana = await coach.create_customer("Ana")
     note = await coach.post(client_path(ana, "notes"), {"content": "No message"})
     await coach.wait_until_numbered(note.headers["X-Change-Id"])

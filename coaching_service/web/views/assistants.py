@@ -1,27 +1,41 @@
-"""Settings: the connected assistants (OAuth applications)."""
+"""The connected assistants, the consent page (OAuth) that connects one, and their proposals."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
-from coaching_service.core.auth.access import CUSTOMERS, session_only
+from aiohttp import hdrs, web
+
+from coaching_service.core.auth.access import CUSTOMERS, check_access, coach, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import require_by_id
+from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound, require_by_id
+from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import Reason, without_inner_marks
+from coaching_service.core.validation import Choice, Identifier, ListOf
+from coaching_service.integrations.proposals import service
+from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status
+from coaching_service.oauth import endpoints
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.assistants.models import Grant, Scope
+from coaching_service.people.changes.service import name_kind
 from coaching_service.people.team import service as team
-from coaching_service.web.page_queries import PartQuery
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
+from coaching_service.web.browser_sessions import local_path
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import ConfirmedAction, Pages, PartQuery, Redirect, ReturnTo, list_url
 from coaching_service.web.views.history import COMPANY_PATH, list_changes
 
-pages = Pages("/app/settings/assistants")
+pages = Pages("")
+
+_assistants = pages.below("/app/settings/assistants")
 _SCOPE_NAMES: dict[Scope, str] = {"read": "Read", "change": "Change", "outreach": "Contact people"}
 
 
-@pages.get("", access=session_only(), template="settings/assistants.html")
+@_assistants.get("", access=session_only(), template="settings/assistants.html")
 async def assistants_page(ctx: Context) -> dict[str, Any]:
     """The assistants that the coach connected; for the owner, all of the company."""
     connected, coaches = await gather_reads(ctx, assistants.list_assistants(ctx), team.list_coaches(ctx))
@@ -33,7 +47,7 @@ async def assistants_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@pages.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), template="settings/assistant.html")
+@_assistants.get("/{assistantId}", access=session_only(CUSTOMERS.VIEW), template="settings/assistant.html")
 async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery) -> dict[str, Any]:
     """What an assistant may do and what it has changed, newest first, with Undo."""
     assistant = await _get_assistant(ctx, assistant_id)
@@ -48,13 +62,243 @@ async def assistant_page(ctx: Context, assistant_id: ObjectId, query: PartQuery)
     }
 
 
-@pages.confirm("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
+@_assistants.confirm("/{assistantId}/disconnect", access=session_only(), template="settings/disconnect_assistant.html")
 async def disconnect_assistant(ctx: Context, assistant_id: ObjectId) -> ConfirmedAction:
     """Disconnect an assistant: its next request is rejected."""
     assistant = await _get_assistant(ctx, assistant_id)
-    done = Redirect(pages.prefix, f"{assistant['clientName']} disconnected.")
+    done = Redirect(_assistants.prefix, f"{assistant['clientName']} disconnected.")
     return ConfirmedAction({"assistant": assistant}, partial(assistants.revoke, ctx, assistant_id), done)
 
 
 async def _get_assistant(ctx: Context, assistant_id: ObjectId) -> Grant:
     return require_by_id(await assistants.list_assistants(ctx), assistant_id, "assistant")
+
+
+# --- The OAuth consent page: a coach allows or denies an application access to their data -----------------------------
+
+
+_consent = pages.below("/oauth")
+
+
+class _Decision(TypedDict):
+    decision: Literal["allow", "deny"]
+    read: Annotated[bool, Default(False)]
+    change: Annotated[bool, Default(False)]
+    outreach: Annotated[bool, Default(False)]
+    confirmInChat: Annotated[bool, Default(False)]
+
+
+@_consent.get("/authorize", access=public(), template="oauth/consent.html", with_request=True, external_redirect=True)
+async def consent_page(ctx: Context, request: web.Request) -> dict[str, Any] | web.Response:
+    """The consent page. An invalid request is rejected before the coach has to sign in."""
+    try:
+        authorization = await _read_authorization(ctx, request)
+    except endpoints.RejectedWithRedirect as rejection:
+        return _redirect_to_client(rejection.location)
+    return {"grant": authorization.grant_request, "query": request.rel_url.raw_query_string}
+
+
+@_consent.post("/authorize", access=public(), on=consent_page, with_request=True, external_redirect=True)
+async def decide(ctx: Context, request: web.Request, form: _Decision) -> web.Response:
+    """Process the coach's decision and redirect the browser to the application."""
+    try:
+        authorization = await _read_authorization(ctx, request)
+    except endpoints.RejectedWithRedirect as rejection:
+        return _redirect_to_client(rejection.location)
+    if form["decision"] == "deny":
+        return _redirect_to_client(endpoints.deny(ctx.services, authorization))
+    scopes = [scope for scope in authorization.grant_request.offered if form[scope]]
+    if not scopes:
+        raise BadRequest("Choose at least one kind of access, or deny")
+    location = await endpoints.approve(ctx, authorization, scopes, confirm_in_chat=form["confirmInChat"])
+    return _redirect_to_client(location)
+
+
+async def _read_authorization(ctx: Context, request: web.Request) -> endpoints.AuthorizationRequest:
+    """Return the authorization request of a signed-in coach.
+
+    Raises BadRequest, RejectedWithRedirect, Unauthorized and Forbidden.
+    """
+    try:
+        authorization = await endpoints.parse_request(ctx.services, request.query, ctx.network_address)
+    except endpoints.NotRedirectable as rejection:
+        raise BadRequest(str(rejection)) from None
+    check_access(coach(), ctx.principal, writes=True)
+    return authorization
+
+
+def _redirect_to_client(location: str) -> web.Response:
+    # Not web.HTTPFound, which encodes the URL again: clients compare it byte by byte.
+    headers = {hdrs.LOCATION: location, hdrs.CACHE_CONTROL: "no-store", hdrs.REFERRER_POLICY: "no-referrer"}
+    return web.Response(status=302, headers=headers)
+
+
+# --- Proposals of assistants: what waits for the coach's decision, and what was decided -------------------------------
+
+
+_proposals = pages.below("/app/proposals")
+_PATH = "/app/proposals"
+_PAGE_SIZE = 30
+_MOST_WAITING = 20  # shown at once, so that a coach sees what is approved together
+_STATUS_NAMES: dict[Status, str] = {
+    "pending": "Waiting",
+    "executed": "Done",
+    "rejected": "Rejected",
+    "expired": "Expired",
+    "failed": "Not permitted",
+    "recalled": "Recalled",
+    "stale": "Out of date",
+}
+
+
+class _ProposalsQuery(PartQuery):
+    status: Annotated[Status | None, Choice(*_STATUS_NAMES)]
+
+
+class _SeveralProposals(ReturnTo):
+    """The proposals of one assistant that were shown: what it proposes later is not approved with them."""
+
+    proposalId: Annotated[list[ObjectId], ListOf(Identifier(), minimum=1, maximum=_MOST_WAITING)]
+
+
+class DescribedChange(TypedDict):
+    """A change of a proposal in words."""
+
+    what: str
+    client: str
+    client_url: str
+    date: str | None
+    before: str | None
+    after: str | None
+
+
+class ProposingGroup(TypedDict):
+    """The proposals of one assistant that wait."""
+
+    name: str
+    proposals: list[dict[str, Any]]
+
+
+@_proposals.get("", access=session_only(), template="proposals/list.html")
+async def proposals_page(ctx: Context, query: _ProposalsQuery) -> dict[str, Any]:
+    """What assistants have proposed to the coach, and to the owner all of the company, newest first."""
+    status = query["status"]
+    page = await service.list_proposals(ctx, limit=_PAGE_SIZE, after=query["after"], status=status)
+    filter_url = list_url(_PATH, {"status": status})
+    names = await _load_coach_names(ctx)
+    return {
+        "proposals": [_describe(each, names) for each in page["docs"]],
+        "statuses": _STATUS_NAMES,
+        "query": query,
+        "filter_url": filter_url,
+        "is_first_part": query["after"] is None,
+        "next_url": filter_url(after=page["nextCursor"]) if page["hasMore"] else None,
+    }
+
+
+@_proposals.get("/{proposalId}", access=session_only(), template="proposals/proposal.html")
+async def proposal_page(ctx: Context, proposal_id: ObjectId) -> dict[str, Any]:
+    """A proposal: what it changes, before and after, and the decision."""
+    proposal, names = await gather_reads(ctx, service.get(ctx, proposal_id), _load_coach_names(ctx))
+    return {"proposal": _describe(proposal, names)}
+
+
+_decide = partial(_proposals.post, access=session_only(), request_class="bulk", idempotent=True)
+
+
+@_decide("/{proposalId}/approve", form=ReturnTo, on=proposal_page)
+async def approve_proposal(ctx: Context, proposal_id: ObjectId, form: ReturnTo) -> Redirect:
+    """Approve a proposal: what it proposes is done."""
+    path = f"{_PATH}/{proposal_id}"
+    try:
+        await service.approve(ctx, proposal_id)
+    except Forbidden:  # the proposal has failed, and its page says why
+        return Redirect(path)
+    return Redirect(local_path(form["next"], path), "Approved and done.")
+
+
+class _Rejection(ReturnTo, Rejection):
+    """Where to return to, and what the assistant reads."""
+
+
+@_decide("/{proposalId}/reject", form=_Rejection, on=proposal_page)
+async def reject_proposal(ctx: Context, proposal_id: ObjectId, form: _Rejection) -> Redirect:
+    """Reject a proposal: nothing is done."""
+    await service.reject(ctx, proposal_id, form["note"])
+    return Redirect(local_path(form["next"], f"{_PATH}/{proposal_id}"), "Rejected. Nothing was changed.")
+
+
+@_decide("/approve-all", form=_SeveralProposals, on=proposals_page)
+async def approve_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
+    """Approve what was shown of one assistant, the oldest first."""
+    done = 0
+    for proposal_id in reversed(form["proposalId"]):
+        with suppress(Conflict, Forbidden, NotFound):  # it stays, or has failed; the others are done
+            await service.approve(ctx, proposal_id)
+            done += 1
+    if done == len(form["proposalId"]):
+        return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} approved and done.")
+    rest = quantity(len(form["proposalId"]) - done, "proposal")
+    return Redirect(_PATH, f"{quantity(done, 'proposal')} approved and done. {rest} could not be done: see below.")
+
+
+@_decide("/reject-all", form=_SeveralProposals, on=proposals_page)
+async def reject_all_of_assistant(ctx: Context, form: _SeveralProposals) -> Redirect:
+    """Reject what was shown of one assistant."""
+    done = await service.reject_many(ctx, form["proposalId"])
+    return Redirect(local_path(form["next"], _PATH), f"{quantity(done, 'proposal')} rejected. Nothing was changed.")
+
+
+async def list_waiting_by_assistant(ctx: Context) -> list[ProposingGroup]:
+    """Return what waits for the coach, the newest first, by assistant."""
+    waiting = (await service.list_proposals(ctx, limit=_MOST_WAITING, status="pending"))["docs"]
+    groups: dict[ObjectId, ProposingGroup] = {}
+    names = await _load_coach_names(ctx) if waiting else {}
+    for proposal in waiting:
+        assistant = proposal["assistant"]
+        new: ProposingGroup = {"name": assistant["name"], "proposals": []}
+        groups.setdefault(assistant["_id"], new)["proposals"].append(_describe(proposal, names))
+    return list(groups.values())
+
+
+async def _load_coach_names(ctx: Context) -> dict[ObjectId, str]:
+    """Return the names of the other coaches, for the owner, who also decides for them."""
+    if ctx.caller.role != "OWNER":
+        return {}
+    return {coach["_id"]: coach["name"] for coach in await team.list_coaches(ctx) if coach["_id"] != ctx.caller.id}
+
+
+def _describe(proposal: Proposal, coach_names: Mapping[ObjectId, str]) -> dict[str, Any]:
+    """Return a proposal in words. `coach_name`: the coach for whom it is made, if that is not the caller."""
+    result = proposal["result"] or {}
+    created = {
+        change["customer"]["_id"]
+        for change in proposal["changes"]
+        if change["kind"] == "customer" and change["before"] is None and change["customer"]
+    }
+    change_id = result.get("changeId") if proposal["status"] == "executed" else None
+    return {
+        **proposal,
+        "summary": without_inner_marks(proposal["summary"]),
+        "path": f"{_PATH}/{proposal['_id']}",
+        "status_name": _STATUS_NAMES[proposal["status"]],
+        "is_waiting": proposal["status"] == "pending",
+        "why": " and ".join(Reason[name].value for name in proposal["reasons"]),
+        "coach_name": coach_names.get(proposal["coachId"]),
+        "changes": [_describe_change(change, created) for change in proposal["changes"]],
+        "change_url": f"/app/settings/history/{change_id}" if change_id else None,
+        "failure": result.get("message", ""),
+    }
+
+
+def _describe_change(change: ProposedChange, created: Set[ObjectId]) -> DescribedChange:
+    """Return a change in words. A client whom the proposal creates has no page under this identifier."""
+    customer = change["customer"]
+    return {
+        "what": name_kind(change["kind"]).capitalize(),
+        "client": customer["name"] if customer else "",
+        "client_url": f"/app/customers/{customer['_id']}" if customer and customer["_id"] not in created else "",
+        "date": change["date"],
+        "before": change["before"],
+        "after": change["after"],
+    }

@@ -42,13 +42,11 @@ from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.blocks import CalendarBlock
 from coaching_service.web.formatting import format_date, quantity
-from coaching_service.web.page_queries import FilterValues, PartQuery, list_url
-from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.availability_forms import describe_present
-from coaching_service.web.views.customer_layout import customer_path, review_path, week_path
-from coaching_service.web.views.customer_messages import is_unread
+from coaching_service.web.pages import FilterValues, Pages, PartQuery, Redirect, list_url
+from coaching_service.web.views.assistants import list_waiting_by_assistant
+from coaching_service.web.views.customer_layout import customer_path, describe_present, review_path, week_path
 from coaching_service.web.views.customers import parse_trainer_ids
-from coaching_service.web.views.proposals import list_waiting_by_assistant
+from coaching_service.web.views.messages import is_unread
 
 # --- Why clients need a coach, in words, with the pages on which a coach deals with the reasons -----------------------
 

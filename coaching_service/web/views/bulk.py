@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from functools import wraps
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
+
+from marshmallow import Schema
 
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing
+from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Choice, Identifier, ListOf, StringList, Text
+from coaching_service.core.query import Period
+from coaching_service.core.validation import CalendarDate, Choice, Date, Identifier, Integer, ListOf, StringList, Text
+from coaching_service.library.exercises import service as exercises
 from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.lifecycle.customer_bulk.models import Selection
 from coaching_service.people.customers import bulk as customers_by_id
@@ -20,14 +29,40 @@ from coaching_service.people.customers import listing, models
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessageField
 from coaching_service.training.programs import service as programs
-from coaching_service.web.formatting import quantity
-from coaching_service.web.pages import Pages, QueuedTask, Redirect, Render, StreamedTask
-from coaching_service.web.views.bulk_actions import ACTIONS, Action
-from coaching_service.web.views.bulk_jobs import start_operation
-from coaching_service.web.views.customers import CustomerFilter, address_of, find_customers, parse_trainer_ids
-from coaching_service.web.views.schedule_forms import OUTCOMES, PREVIEW_SHOWN, ConflictChoice, list_taken_days
+from coaching_service.training.schedule.models import SkipReason
+from coaching_service.training.schedule.schemas import ScheduleRange
+from coaching_service.training.schedule.service import Effect, Fields, Operation, join_some
+from coaching_service.training.workouts.reports import exercises as exercise_reports
+from coaching_service.web.formatting import format_date, name_options, quantity
+from coaching_service.web.pages import Handler, Pages, QueuedTask, Redirect, Render, StreamedTask
+from coaching_service.web.views.customer_calendar import (
+    ADJUST_FORM,
+    COPY_FORM,
+    OUTCOMES,
+    PREVIEW_SHOWN,
+    REPLACE_FORM,
+    AdjustForm,
+    ConflictChoice,
+    CopyForm,
+    ReplaceForm,
+    describe_loads,
+    describe_set_counts,
+    find_exercise,
+    list_taken_days,
+    to_progression,
+)
+from coaching_service.web.views.customers import (
+    ACTIONS,
+    Action,
+    CustomerFilter,
+    address_of,
+    find_customers,
+    parse_trainer_ids,
+)
+from coaching_service.web.views.history import start_operation
 
 pages = Pages("/app/customers/bulk")
+
 _MAX_NAMES, _MAX_HIDDEN_NAMES, _MAX_PROGRAMS, _MAX_PREVIEWED = 12, 250, 500, 100
 _EMPTY_SELECTION = "No client matches any more. The action may already have been completed."
 
@@ -177,3 +212,211 @@ def selection_hash(ids: list[ObjectId]) -> str:
 def list_url(query: ClientSelection) -> str:
     """Return the address of the list in which the clients were selected."""
     return address_of(take(CustomerFilter, query))()
+
+
+# --- Changes to the schedules of many clients, each with a preview that says what changes for every client ------------
+
+
+_schedules = pages.below("/schedules")
+_EDIT = coach(CUSTOMERS.EDIT)
+_TITLE = "Change the schedule"
+_NAMED_WORKOUTS, _PLANNED_DAYS = 6, 28
+_LEFT: Mapping[SkipReason, str] = {
+    "DONE": "left as it is, because something of it is done",
+    "PARTLY_DONE": "what is done of it is left as it is",
+    "DAY_TAKEN": "not copied, because the day has workouts",
+}
+
+
+class _Query(ClientSelection):
+    """The selected clients, or everyone a program runs for, or who has an exercise planned; and the form to open."""
+
+    assignedProgramId: ObjectId | None
+    plannedExerciseId: ObjectId | None
+    operation: Annotated[Operation, Default("replace-exercise")]
+
+
+class _ShiftForm(TypedDict):
+    startDate: Annotated[str, Date()]
+    days: Annotated[int, Integer(minimum=-3_660, maximum=3_660)]
+
+
+class ClientPreview(TypedDict):
+    """What changes for a client: how many workouts and which, loads and sets, and what is left alone; or the error."""
+
+    name: str
+    changed: str
+    workouts: str
+    progression: list[str]
+    skipped: list[str]
+    error: str
+
+
+async def _list_ids(ctx: Context, query: _Query) -> list[ObjectId]:
+    """Return the selected clients. Raises NotFound for the program."""
+    if query["plannedExerciseId"] is not None:
+        return await service.list_planned_for(ctx, query["plannedExerciseId"])
+    if query["assignedProgramId"] is not None:
+        return await customer_bulk.list_selected(
+            ctx, {"assignedProgramId": query["assignedProgramId"], "dryRun": False}
+        )
+    return await customer_bulk.list_selected(ctx, to_service_selection(query))
+
+
+def _return_url(query: _Query) -> str:
+    if query["plannedExerciseId"] is not None:
+        return f"/app/exercises/{query['plannedExerciseId']}"
+    if query["assignedProgramId"] is not None:
+        return f"/app/programs/{query['assignedProgramId']}"
+    return list_url(query)
+
+
+@_schedules.get("", access=_EDIT, template="customers/schedules.html")
+async def many_schedules_page(ctx: Context, query: _Query) -> dict[str, Any] | Redirect:
+    """The selected clients, and the changes that their schedules can have."""
+    ids = await _list_ids(ctx, query)
+    if not ids:
+        return Redirect(_return_url(query), "No client is selected.")
+    today = ctx.caller.today()
+    monday = today - timedelta(days=today.weekday())
+    planned = await exercise_reports.find_planned_exercises(
+        ctx, ids[: customer_bulk.BATCH], str(today), str(today + timedelta(days=_PLANNED_DAYS))
+    )
+    exercise_id, program_id = query["plannedExerciseId"], query["assignedProgramId"]
+    names = await exercises.get_names(ctx, [*planned, *([exercise_id] if exercise_id else [])])
+    options = {each: name["name"] for each, name in names.items()}
+    return {
+        "query": query,
+        "count": len(ids),
+        "names": await customers_by_id.list_names(ctx, ids, _MAX_NAMES),
+        "program": await programs.require(ctx, program_id) if program_id else None,
+        "exercise_name": options.get(exercise_id, "") if exercise_id else "",
+        "exercises": name_options(options),
+        "selection_hash": selection_hash(ids),
+        "selection_query": urlencode(to_parameters(query), doseq=True),
+        "return_url": _return_url(query),
+        "today": today,
+        "monday": monday,
+        "sunday": monday + timedelta(days=6),
+        "next_week": monday + timedelta(days=7),
+        "unit": ctx.caller.company.load_unit,
+        "preview": None,
+    }
+
+
+async def _render_preview(
+    ctx: Context, operation: Operation, ids: list[ObjectId], result: service.Preview, done: str
+) -> Render:
+    """Return the page with what an operation would do to each client."""
+    names, unit = await customers_by_id.load_names(ctx, ids), ctx.caller.company.load_unit
+    clients = [_describe(names.get(each, ""), effect, done, unit) for each, effect in result.effects.items()]
+    clients += [_describe_failure(names.get(each["customerId"], ""), each["message"]) for each in result.failed]
+    workouts = sum(len(effect.changed) for effect in result.effects.values())
+    preview = {
+        "operation": operation,
+        "summary": f"{quantity(workouts, 'workout')} {done}",
+        "checked": len(clients),
+        "clients": sorted(clients, key=lambda client: client["name"].casefold()),
+    }
+    return Render({"preview": preview}, PREVIEW_SHOWN)
+
+
+def _describe(name: str, effect: Effect, done: str, unit: str) -> ClientPreview:
+    workouts = [f"{block['name']} on {format_date(str(block['day']))}" for block in effect.changed]
+    changes = effect.progression
+    return {
+        "name": name,
+        "changed": f"{quantity(len(workouts), 'workout')} {done}" if workouts else "Nothing changes",
+        "workouts": join_some(workouts, _NAMED_WORKOUTS),
+        "progression": []
+        if changes is None
+        else [*describe_loads(changes["loadChanges"], unit), *describe_set_counts(changes["setChanges"])],
+        "skipped": [
+            f"{block['name']} on {format_date(str(block['day']))}: {_LEFT[block['code']]}" for block in effect.skipped
+        ],
+        "error": "",
+    }
+
+
+def _describe_failure(name: str, message: str) -> ClientPreview:
+    return {"name": name, "changed": "", "workouts": "", "progression": [], "skipped": [], "error": message}
+
+
+# --- the forms -------------------------------------------------------------------------------------------------------
+
+
+_Read = Callable[[Context, Any], Awaitable[Fields]]
+
+
+def _operation(
+    operation: Operation, operation_id: str, form: type[Schema], *, done: str, deletes: bool = False
+) -> Callable[[_Read], Handler]:
+    """Declare the form of an operation, and its preview, with a function that returns the fields of the operation.
+
+    The function has the name of the form and receives its values. `done`: what the operation does with workouts.
+    """
+    options: Mapping[str, Any] = {
+        "access": _EDIT,
+        "query": _Query,
+        "form": input_of(ConfirmedClients, form)(),
+        "on": many_schedules_page,
+        "request_class": "bulk",
+        "deletes": deletes,
+    }
+
+    def declare(read: _Read) -> Handler:
+        @_schedules.post(f"/{operation}", **options)
+        @wraps(read)
+        async def change(ctx: Context, query: _Query, form: ConfirmedClients) -> StreamedTask | QueuedTask:
+            ids = await _list_ids(ctx, query)
+            require_unchanged(ids, form["selectionHash"])
+            fields, return_url = await read(ctx, form), _return_url(query)
+            return start_operation(ctx, operation_id, ids, fields, title=_TITLE, return_url=return_url)
+
+        async def preview(ctx: Context, query: _Query, form: ConfirmedClients) -> Render:
+            ids = (await _list_ids(ctx, query))[:_MAX_PREVIEWED]
+            result = await service.preview(ctx, ids, operation, await read(ctx, form))
+            return await _render_preview(ctx, operation, ids, result, done)
+
+        preview.__name__ = f"preview_{read.__name__}"
+        _schedules.post(f"/{operation}/preview", preview_of=change, **options)(preview)
+        return change
+
+    return declare
+
+
+@_operation("adjust", "bulkAdjustSchedule", ADJUST_FORM, done="changed")
+async def adjust_schedules(_: Context, form: AdjustForm) -> Fields:
+    """Change loads, repetitions and sets of what has not been done."""
+    return {**take(Period, form), "progression": to_progression(form) or {}}
+
+
+@_operation("replace-exercise", "bulkReplaceScheduledExercise", REPLACE_FORM, done="changed")
+async def replace_exercise_of_many(ctx: Context, form: ReplaceForm) -> Fields:
+    """Replace an exercise where it has not been done; the sets stay."""
+    with_id, _ = await find_exercise(ctx, form["withExercise"])
+    return {**take(Period, form), "exerciseId": form["exerciseId"], "withExerciseId": with_id, "load": form["load"]}
+
+
+@_operation("clear", "bulkClearSchedule", ScheduleRange, done="removed", deletes=True)
+async def clear_schedules(_: Context, form: Period) -> Fields:
+    """Remove the workouts with nothing done."""
+    return take(Period, form)
+
+
+@_operation("shift", "bulkShiftSchedule", input_of(_ShiftForm), done="moved")
+async def shift_schedules(_: Context, form: _ShiftForm) -> Fields:
+    """Move the workouts with nothing done by some days."""
+    return {"from": form["startDate"], "days": form["days"]}
+
+
+@_operation("copy", "bulkCopySchedule", COPY_FORM, done="added or replaced")
+async def copy_schedules(_: Context, form: CopyForm) -> Fields:
+    """Copy days of each client to later or earlier ones of the same client."""
+    return {
+        **take(Period, form),
+        "targetDate": form["targetDate"],
+        "repeat": form["repeat"],
+        "onConflict": form["onConflict"],
+        "progression": to_progression(form),
+    }

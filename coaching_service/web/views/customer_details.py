@@ -1,22 +1,32 @@
-"""A client's details and files: editing, inviting, archiving and deleting; photos by date, and nutrition plans."""
+"""A client's details, photos, files and notes: editing, inviting, archiving and deleting."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Sequence
+from datetime import date
 from functools import partial
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
-from coaching_service.core.auth.access import CUSTOMERS, NUTRITION, coach
+from markupsafe import escape
+
+from coaching_service.core.auth.access import CUSTOMERS, METRICS, NUTRITION, coach
+from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import NotFound, invalid_field
+from coaching_service.core.errors import NotFound, invalid_field, require_by_id
 from coaching_service.core.field_schemas import input_of
-from coaching_service.core.fields import Default
+from coaching_service.core.fields import Default, Part
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
-from coaching_service.core.validation import Text, patch_of
+from coaching_service.core.validation import TEXT_LENGTH, Input, SearchedDate, Text, patch_of
 from coaching_service.integrations.calendar_feed import service as calendar_feed
+from coaching_service.people.activity import service as activity
+from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import listing, service
 from coaching_service.people.customers import service as customers
@@ -24,24 +34,175 @@ from coaching_service.people.customers.models import CustomerChange, WrittenDeta
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.progress.customer_profile import service as customer_profile
+from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.models import MetricHistoryEntry
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.notes.html import remove_tags, sanitise
+from coaching_service.progress.notes.models import NewNote, NoteChange
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.progress_photos.models import ProgressPhoto
-from coaching_service.web.page_queries import PageQuery
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
-from coaching_service.web.uploads import ReceivedFiles
-from coaching_service.web.views.customer_layout import customer_path, get_today, load_header
-from coaching_service.web.views.photos import (
-    PHOTOS_FORM,
-    SIDES,
-    PhotosForm,
-    add_received,
-    has_photos,
-    load_weights,
-    missing_sides,
-    pair_photos,
-)
-from coaching_service.web.views.unusual_values import require_past_date
+from coaching_service.training.workouts.items import descriptions
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.web.formatting import format_date, format_number, format_record_value, record_name, relative_url
+from coaching_service.web.forms import ReceivedFiles
+from coaching_service.web.pages import ConfirmedAction, PageQuery, Pages, Redirect
+from coaching_service.web.views.customer_layout import customer_path, get_today, load_header, review_path
+from coaching_service.web.views.results import require_past_date
+
+# --- Photos of a client: the form that adds those of a date, and two dates side by side, with the weight at the time
+
+
+Side = Literal["front", "side", "back"]
+SIDES: tuple[Side, ...] = ("front", "side", "back")
+_WEIGHT_NAMES, _WEIGHT_UNITS = ("weight", "peso"), ("kg", "lb")
+_INDEXES: dict[Side, str] = {"front": "1", "side": "3", "back": "2"}
+
+
+class PhotosForm(TypedDict):
+    """The date of photos."""
+
+    createdAt: Annotated[str, SearchedDate()]
+
+
+PHOTOS_FORM = MultipartBody("front", IMAGE_TYPES, PhotosForm, more_files=("side", "back"))
+
+
+async def add_received(
+    ctx: Context, customer_id: ObjectId, day: str, files: ReceivedFiles
+) -> tuple[ProgressPhoto, str]:
+    """Add the photos received to a date, in place of photos of the same sides; return them with a notice.
+
+    The notice names the photos that were saved, and says of each other one that was sent why it was not. Raises what
+    `progress_photos.add` raises.
+    """
+    saved = [side for side in SIDES if side in files.stored]
+    for side in saved:
+        photos = await progress_photos.create(ctx, customer_id, day, _INDEXES[side], files.stored[side])
+    notice = f"{_join(saved).capitalize()} photo{'' if len(saved) == 1 else 's'} saved."
+    reasons = [f"The {side} photo was not saved: it {why}." for side, why in files.rejected.items()]
+    return photos, " ".join([notice, *reasons])
+
+
+def missing_sides(photos: ProgressPhoto) -> list[Side]:
+    """Return the sides without a photo on a date."""
+    keys = {"front": "frontKey", "side": "sideKey", "back": "backKey"}
+    links: dict[str, object] = {**photos["photos"]}
+    return [side for side in SIDES if not links[keys[side]]]
+
+
+def _join(words: list[Side]) -> str:
+    """Return `front`, `front and side` or `front, side and back`."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+class Weights(TypedDict):
+    """The history of the metric that is the client's weight, by date."""
+
+    name: str
+    unit: str
+    values: list[MetricHistoryEntry]
+
+
+async def find_weights(ctx: Context, customer_id: ObjectId) -> Weights | None:
+    """Return the history of the first assigned metric that is a client's weight, if there is one.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    for assignment in await metrics.list_assigned(ctx, customer_id):
+        for entry in assignment["metrics"]:
+            metric = entry["metric"]
+            unit, name = metric["metricUnit"]["shortName"], metric["name"]
+            if unit in _WEIGHT_UNITS and any(word in name.casefold() for word in _WEIGHT_NAMES):
+                set_id = assignment["metricsSet"]["_id"]
+                values = await metrics.list_history(ctx, customer_id, set_id, metric["_id"])
+                return {"name": name, "unit": unit, "values": values}
+    return None
+
+
+async def load_weights(ctx: Context, customer_id: ObjectId) -> Weights | None:
+    """Return what `find_weights` returns, for a coach who may see metrics; None for any other."""
+    return await find_weights(ctx, customer_id) if METRICS.VIEW in ctx.caller.permissions else None
+
+
+def weight_at(weights: Weights | None, day: str) -> MetricHistoryEntry | None:
+    """Return the latest weight up to a date (YYYY-MM-DD), which may be long before; None without one."""
+    values = weights["values"] if weights else []
+    at = bisect_right(values, day, key=lambda entry: entry["date"])
+    return values[at - 1] if at else None
+
+
+class ShownPhoto(TypedDict):
+    """A photo as it is shown: `src` is the small picture, `full` the address of the large one, `note` the weight."""
+
+    src: str
+    full: str
+    alt: str
+    caption: str
+    note: str
+
+
+class PhotoPair(TypedDict):
+    """The photos of one side on two dates; None where there is none."""
+
+    side: Side
+    left: ShownPhoto | None
+    right: ShownPhoto | None
+
+
+def has_photos(record: ProgressPhoto) -> bool:
+    """Return whether a date has a photo of any side."""
+    return any(record["photos"].values())
+
+
+def pair_photos(left: ProgressPhoto, right: ProgressPhoto, name: str, weights: Weights | None) -> list[PhotoPair]:
+    """Return the pairs of the sides with a photo on one of two dates; `name` is the client's."""
+    pairs: list[PhotoPair] = [
+        {"side": side, "left": _show(left, side, name, weights), "right": _show(right, side, name, weights)}
+        for side in SIDES
+    ]
+    return [pair for pair in pairs if pair["left"] or pair["right"]]
+
+
+def _show(record: ProgressPhoto, side: Side, name: str, weights: Weights | None) -> ShownPhoto | None:
+    links: dict[str, Any] = {**record["photos"]}
+    full = links[f"{side}Url"]
+    if full is None:
+        return None
+    day = format_date(record["createdAt"])
+    return {
+        "src": relative_url(links[f"{side}ThumbnailUrl"] or full),
+        "full": relative_url(full),
+        "alt": f"{name}, {side}, {day}",
+        "caption": day,
+        "note": describe_weight(weights, record["createdAt"]),
+    }
+
+
+def describe_weight(weights: Weights | None, day: str) -> str:
+    """Describe the weight at a date, with its own date if that is another one; empty without a weight."""
+    entry = weight_at(weights, day)
+    if weights is None or entry is None:
+        return ""
+    weight = f"{weights['name']}: {format_number(entry['value'], weights['unit'])}"
+    return weight if entry["date"] == day else f"{weight}, on {format_date(entry['date'])}"
+
+
+def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: date) -> list[ProgressPhoto]:
+    """Return the photos taken closest to the first day of a period, and the latest ones up to its last day.
+
+    `records`: the photos of a client by date. Empty without two dates that have photos.
+    """
+    until = [record for record in records if has_photos(record) and record["createdAt"] <= str(last)]
+    if len(until) < 2:
+        return []
+    latest = max(until, key=lambda record: record["createdAt"])
+    earlier = [record for record in until if record is not latest]
+    return [min(earlier, key=lambda record: abs((date.fromisoformat(record["createdAt"]) - first).days)), latest]
+
+
+# --- A client's details and files: editing, inviting, archiving and deleting; photos by date, and nutrition plans -----
+
 
 pages = Pages("/app/customers/{customerId}")
 _MAX_PHOTO_DATES = 50
@@ -236,3 +397,189 @@ async def set_profile_photo(ctx: Context, customer_id: ObjectId, file: StoredFil
     """Set or replace the client's profile photo."""
     await service.set_profile_photo(ctx, customer_id, file)
     return Redirect(customer_path(customer_id, "/details"), "Photo saved.")
+
+
+# --- Notes about a client, with the client's recent activity ----------------------------------------------------------
+
+_RECENT_EVENTS = 15
+
+
+class _PlainText(Input):
+    content = Text(max_length=TEXT_LENGTH, required=True)
+
+
+_NOTE_FORM = input_of(NewNote, _PlainText)
+_CHANGE_FORM = patch_of(_NOTE_FORM, name="NoteForm")
+_Pin: TypeAlias = Part[NewNote, Literal["isPinned"]]
+
+
+@pages.get("/notes", access=coach(CUSTOMERS.VIEW), template="customer/notes.html")
+async def notes_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
+    """The notes about a client, pinned ones first, and the latest events of the activity feed."""
+    customer, customer_notes, feed = await gather_reads(
+        ctx,
+        load_header(ctx, customer_id),
+        notes.list_notes(ctx, customer_id),
+        activity.list_attributed_events(ctx, customer_id, page=1, size=_RECENT_EVENTS),
+    )
+    block_ids = {event["data"]["wblockId"] for event in feed["docs"] if "wblockId" in event["data"]}
+    existing_ids = await queries.find_existing_ids(ctx, block_ids)
+    return {
+        "customer": customer,
+        "notes": sorted(customer_notes, key=lambda note: not note["isPinned"]),
+        "edited": None,
+        "events": [
+            {
+                **event,
+                "description": _describe_event(event),
+                "author": _describe_actor(event["actor"]),
+                "url": _event_path(customer_id, event, existing_ids),
+            }
+            for event in feed["docs"]
+        ],
+    }
+
+
+@pages.post("/notes", access=coach(CUSTOMERS.EDIT), form=_NOTE_FORM(), on=notes_page)
+async def add_note(ctx: Context, customer_id: ObjectId, form: NewNote) -> Redirect:
+    """Add a note: plain text in which an empty line starts a new paragraph."""
+    await notes.create(ctx, customer_id, {**form, "content": _to_html(form["content"])})
+    return Redirect(_notes_path(customer_id), "Note added.")
+
+
+@pages.get("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), template="customer/notes.html")
+async def edit_note_page(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> dict[str, Any]:
+    """The notes about a client, with a form in place of one of them."""
+    variables: dict[str, Any] = await notes_page(ctx, customer_id)
+    note = require_by_id(variables["notes"], note_id, "note")
+    text = _to_text(note["content"])
+    is_long = len(text) > TEXT_LENGTH
+    edited = {"_id": note_id, "text": None if is_long else text, "is_formatted": _is_formatted(note["content"])}
+    return variables | {"edited": edited, "version": note["version"]}
+
+
+@pages.post("/notes/{noteId}", access=coach(CUSTOMERS.EDIT), form=_CHANGE_FORM, on=edit_note_page)
+async def change_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: NoteChange) -> Redirect:
+    """Change the text and the flags of a note; a text that is not changed keeps its formatting."""
+    if "content" in form:  # else it is too long for the form
+        note = require_by_id(await notes.list_notes(ctx, customer_id), note_id, "note")
+        if form["content"] == _to_text(note["content"]):
+            del form["content"]
+        else:
+            form["content"] = _to_html(form["content"])
+    await notes.update(ctx, customer_id, note_id, form)
+    return Redirect(_notes_path(customer_id), "Note changed.")
+
+
+@pages.post("/notes/{noteId}/pin", access=coach(CUSTOMERS.EDIT), on=notes_page)
+async def change_note_pin(ctx: Context, customer_id: ObjectId, note_id: ObjectId, form: _Pin) -> Redirect:
+    """Show a note before the others, or no longer."""
+    await notes.update(ctx, customer_id, note_id, {"isPinned": form["isPinned"]})
+    return Redirect(_notes_path(customer_id), "Note pinned." if form["isPinned"] else "Note unpinned.")
+
+
+@pages.confirm(
+    "/notes/{noteId}/delete", access=coach(CUSTOMERS.EDIT), template="customer/delete_note.html", deletes=True
+)
+async def delete_note(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> ConfirmedAction:
+    """Delete a note."""
+    customer, customer_notes = await gather_reads(
+        ctx, load_header(ctx, customer_id), notes.list_notes(ctx, customer_id)
+    )
+    shown = {"customer": customer, "note": require_by_id(customer_notes, note_id, "note")}
+    done = Redirect(_notes_path(customer_id), "Note deleted.")
+    return ConfirmedAction(shown, partial(notes.delete, ctx, customer_id, note_id), done)
+
+
+def _notes_path(customer_id: ObjectId) -> str:
+    return customer_path(customer_id, "/notes")
+
+
+_LINE_END = re.compile(r"<br>|</li>|</tr>")
+_BLOCK_END = re.compile(r"</(p|div|h[1-6]|ul|ol|table|pre|blockquote)>|<hr>")
+
+
+def _to_html(text: str) -> str:
+    """Return plain text as paragraphs of HTML."""
+    paragraphs = re.split(r"\n{2,}", text.replace("\r\n", "\n"))
+    return "".join(f"<p>{str(escape(part)).replace(chr(10), '<br>')}</p>" for part in paragraphs if part.strip())
+
+
+def _to_text(html: str) -> str:
+    """Return the text of a note's sanitised HTML, with a line for each line, and an empty line between paragraphs."""
+    marked = _BLOCK_END.sub("\n\n", _LINE_END.sub("\n", html.replace("\n", " ").replace("<li>", "- ")))
+    lines = "\n".join(line.strip() for line in remove_tags(marked).split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", lines).strip()
+
+
+def _is_formatted(html: str) -> bool:
+    """Return whether a note has more than paragraphs, such as bold words or a list, which its text does not have."""
+    text = _to_text(html)
+    return html not in {sanitise(_to_html(text)), str(escape(text)).replace("\n", "<br>")}
+
+
+_EVENTS = {
+    "workout_completed": "Completed {blockName}",
+    "item_logged": "Logged {item} in {blockName}",
+    "form_submitted": "Completed form: {item}",
+    "metric_recorded": "{metricName}: {amount}",
+    "photo_added": "Progress photo added ({side})",
+    "plan_uploaded": "Nutrition plan version {number}: {fileName}",
+    "personal_record": "Personal record in {exerciseName}. {record}: {amount}",
+    "note_added": "Note added",
+    "program_assigned": "Program {programName} assigned, {workouts}",
+    "workout_moved": "Moved {blockName} from {planned} to {date}",
+    "workout_added": "Added an own workout: {blockName}",
+}
+_FIRST_RESULT = "First time: {exerciseName}. {record}: {amount}"
+_UNNAMED_ITEMS = {
+    "EXERCISE": "an exercise",
+    "CIRCUIT": "a circuit",
+    "TASK": "a task",
+    "REMINDER": "a reminder",
+}
+_VIA = {"key": " (API key)", "assistant": " (assistant)"}
+
+
+def _describe_actor(actor: Actor | None) -> str:
+    """Describe the author of an event, such as `Olga Owner (assistant)`; empty if unknown."""
+    return actor["name"] + _VIA.get(actor["type"], "") if actor else ""
+
+
+def _describe_event(event: ActivityEvent) -> str:
+    """Describe an event in one line, such as `Personal record in Squat. Heaviest load: 80 kg`."""
+    data, kind = event["data"], event["type"]
+    if kind == "metric_recorded" and "metricName" not in data:
+        return f"Recorded {data.get('itemName', 'metrics')} in {data['blockName']}"
+    if kind == "form_submitted" and "itemName" not in data:
+        return f"Completed a form in {data['blockName']}"
+    count, value, unit = data.get("blocks", 0), data.get("value"), data.get("unit", "")
+    values = {
+        "item": _describe_item(data),
+        "amount": descriptions.format_number(value, "" if unit == "count" else unit),
+        "workouts": f"{count} workout{'' if count == 1 else 's'}",
+        "planned": format_date(data.get("plannedDate")),
+        "date": format_date(data.get("day")),
+    }
+    if kind == "personal_record":
+        values["amount"] = format_record_value(data["recordType"], data["value"], unit)
+        values["record"] = record_name({"type": data["recordType"], "meters": data.get("meters")})
+    template = _FIRST_RESULT if data.get("isFirst") else _EVENTS.get(kind, kind)
+    return str(template).format_map(data | values)
+
+
+def _event_path(customer_id: ObjectId, event: ActivityEvent, existing_ids: Collection[ObjectId]) -> str:
+    """Return the path of the review of the workout that an event is about; empty for any other event.
+
+    `existing_ids`: the workouts that were not deleted since.
+    """
+    block_id = event["data"].get("wblockId")
+    return review_path(customer_id, block_id) if block_id and block_id in existing_ids else ""
+
+
+def _describe_item(data: FeedData) -> str:
+    """Name the item of an event; entries recorded before names were stored only have its type."""
+    name, item_type = data.get("itemName"), data.get("itemType", "")
+    if name is None:
+        return _UNNAMED_ITEMS.get(item_type, "an item")
+    return str(name)

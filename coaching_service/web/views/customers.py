@@ -1,14 +1,16 @@
-"""The list of clients, and adding one: with an invitation, the first program and a check-in, on one page."""
+"""The list of clients and its bulk actions, adding a client, and groups of clients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal, TypedDict, cast
+from urllib.parse import urlencode
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.auth.access import CUSTOMERS, METRICS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing, invalid_field
@@ -30,17 +32,110 @@ from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.assignments import service as assignments
+from coaching_service.training.group_programs import service as group_programs
+from coaching_service.training.group_programs.models import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
 from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.web.formatting import document_options, quantity
-from coaching_service.web.page_queries import FilterValues, Search, list_url
-from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.availability_forms import describe_present
-from coaching_service.web.views.bulk_actions import list_actions
-from coaching_service.web.views.customer_check_ins import RHYTHMS, CheckInChoice, list_contents, to_check_in
-from coaching_service.web.views.customer_layout import customer_path, week_path
+from coaching_service.web.pages import FilterValues, Pages, Redirect, Search, list_url
+from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, list_contents, to_check_in
+from coaching_service.web.views.customer_layout import customer_path, describe_present, week_path
 from coaching_service.web.views.programs import list_options
 
 pages = Pages("/app/customers")
+
+
+# --- The bulk actions on clients --------------------------------------------------------------------------------------
+
+
+# The fields of the form that are arguments of the operation, by the field of the action.
+_ARGUMENTS: Mapping[str, Mapping[str, str]] = {
+    "": {},
+    "groupNames": {"groups": "groupNames"},
+    "coachId": {"coachId": "coachId"},
+    "programId": {"programId": "programId", "startDate": "startDate", "onConflict": "onConflict"},
+    "metricsSetId": {"metricsSetId": "metricsSetId"},
+    "text": {"text": "text"},
+}
+
+
+@dataclass(frozen=True)
+class Action:
+    """A bulk action: its labels, its operationId, the permission and the input it requires.
+
+    `field`: the form field of its input, if any. `view_permission`: required to choose that input. `warning`: shown
+    before data is deleted. `for_archived`: offered only for archived, or only for active, clients. `new_groups_label`:
+    the label of the field for new groups; empty if only existing groups can be chosen. `page`: its own page.
+    """
+
+    title: str
+    button: str
+    operation: str
+    permission: str = CUSTOMERS.EDIT
+    field: str = ""
+    view_permission: str = CUSTOMERS.VIEW
+    warning: str = ""
+    for_archived: bool | None = None
+    new_groups_label: str = "New groups, one per line"
+    page: str = ""
+
+    def read_arguments(self, form: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of the operation from the form. Raises InvalidFields for one that is empty."""
+        arguments = _ARGUMENTS[self.field]
+        for in_form in arguments.values():
+            if not form[in_form]:
+                raise invalid_field(in_form, "is required", code="REQUIRED")
+        return {name: form[in_form] for name, in_form in arguments.items()}
+
+    def missing_permission(self, permissions: frozenset[str]) -> str | None:
+        """Return a permission that is required and not among `permissions`, or None."""
+        required = (self.permission, self.view_permission)
+        return next((permission for permission in required if permission not in permissions), None)
+
+
+ACTIONS = {
+    "groups-add": Action("Add to groups", "Add to groups", "bulkAddGroups", field="groupNames"),
+    "groups-remove": Action(
+        "Remove from groups", "Remove from groups", "bulkRemoveGroups", field="groupNames", new_groups_label=""
+    ),
+    "assign-trainer": Action("Assign a trainer", "Assign", "bulkAssignTrainer", field="coachId"),
+    "assign-program": Action(
+        "Assign a program", "Assign program", "bulkAssignProgram", field="programId", view_permission=PROGRAMS.VIEW
+    ),
+    "schedules": Action("Change the schedule", "Continue", "bulkAdjustSchedule", page="/app/customers/bulk/schedules"),
+    "assign-metrics-set": Action(
+        "Assign a metric set",
+        "Assign metric set",
+        "bulkAssignMetricsSet",
+        METRICS.EDIT,
+        field="metricsSetId",
+        view_permission=METRICS.VIEW,
+    ),
+    "message": Action("Send a message", "Send message", "bulkSendMessage", field="text"),
+    "archive": Action("Archive", "Archive", "bulkArchiveCustomers", for_archived=False),
+    "unarchive": Action("Restore", "Restore", "bulkUnarchiveCustomers", for_archived=True),
+    "delete": Action(
+        "Delete permanently",
+        "Delete permanently",
+        "bulkDeleteCustomers",
+        CUSTOMERS.DELETE,
+        warning="Their calendars, logs, metrics, photos, plans, absences, messages, notes and records are erased. "
+        "This cannot be undone.",
+    ),
+}
+
+
+def list_actions(permissions: frozenset[str], *, archived: bool) -> list[tuple[str, str]]:
+    """Return name and label of the actions for archived or active clients that `permissions` allow."""
+    return [
+        (name, f"{action.title}…")
+        for name, action in ACTIONS.items()
+        if action.missing_permission(permissions) is None and action.for_archived in (None, archived)
+    ]
+
+
+# --- The list of clients, and adding one: with an invitation, the first program and a check-in, on one page -----------
+
+
 _CLIENTS_PER_PAGE = 25
 
 
@@ -270,3 +365,77 @@ async def _begin(ctx: Context, customer_id: ObjectId, beginning: _Beginning) -> 
         )
         added += f" {check_in['name']} is scheduled four weeks ahead."
     return location, added
+
+
+# --- The groups of clients, and the program that clients get when they join one ---------------------------------------
+
+
+_groups = pages.below("/groups")
+
+
+class _Group(TypedDict):
+    group: Annotated[str, GroupName(allow_blank=True), Default("")]
+
+
+class _Rule(TypedDict):
+    programId: ObjectId
+    startOn: Annotated[Literal["nextMonday", "joinDay", "date"], Choice(NEXT_MONDAY, JOIN_DAY, "date")]
+    startDate: Annotated[str | None, CalendarDate()]
+    leave: Annotated[Leaving, Choice("keep", "removeUpcoming"), Default("keep")]
+    existing: Annotated[bool, Default(False)]
+
+
+def group_path(name: str) -> str:
+    """Return the path of the page of a group's program."""
+    return f"{_groups.prefix}/program?{urlencode({'group': name})}"
+
+
+@_groups.get("", access=coach(CUSTOMERS.VIEW), template="customers/groups.html")
+async def groups_page(ctx: Context) -> dict[str, Any]:
+    """The groups of clients, each with its program."""
+    in_use, ruled = await gather_reads(ctx, listing.list_groups(ctx), group_programs.list_all(ctx))
+    counts = {group["name"]: group["count"] for group in in_use}
+    rules = {rule["groupName"]: rule for rule in ruled}
+    names = sorted({*counts, *rules}, key=str.casefold)
+    return {
+        "groups": [(name, counts.get(name, 0), rules.get(name), group_path(name)) for name in names],
+        "starts": _STARTS,
+    }
+
+
+_STARTS = {NEXT_MONDAY: "on the Monday after", JOIN_DAY: "on the day of joining"}
+
+
+@_groups.get("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), template="customers/group_program.html")
+async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Redirect:
+    """The program that clients get when they join a group."""
+    if not query["group"]:
+        return Redirect(_groups.prefix)
+    listed, ruled = await gather_reads(ctx, list_options(ctx), group_programs.list_all(ctx))
+    rule = next((rule for rule in ruled if rule["groupName"] == query["group"]), None)
+    options = dict(listed)
+    if rule is not None:
+        options.setdefault(str(rule["programId"]), rule["programName"])
+    return {"group": query["group"], "rule": rule, "programs": list(options.items()), "today": ctx.caller.today()}
+
+
+@_groups.post("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=group_program_page, idempotent=True)
+async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redirect:
+    """Set the program of a group."""
+    start = form["startDate"] if form["startOn"] == "date" else form["startOn"]
+    if start is None:
+        raise invalid_field("startDate", "is required", code="REQUIRED")
+    enrolled = await group_programs.set_program(
+        ctx,
+        query["group"],
+        {"programId": form["programId"], "startOn": start, "leave": form["leave"], "existing": form["existing"]},
+    )
+    given = f" {quantity(enrolled, 'client')} got it now." if form["existing"] else ""
+    return Redirect(_groups.prefix, f"{query['group']} has a program.{given}")
+
+
+@_groups.post("/program/remove", access=coach(CUSTOMERS.EDIT), on=group_program_page, idempotent=True, deletes=True)
+async def remove_program_of_group(ctx: Context, query: _Group) -> Redirect:
+    """Leave a group without a program."""
+    await group_programs.remove_program(ctx, query["group"])
+    return Redirect(_groups.prefix, f"{query['group']} has no program any more. Clients who have it keep it.")

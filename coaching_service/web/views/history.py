@@ -1,38 +1,323 @@
-"""The history of a client and of the company: what changed, by whom and through which interface, with Undo."""
+"""What changed, by whom and through which interface, with Undo; and operations that continue in the background."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, cast
 
+from coaching_service.core.accepted import Accepted
 from coaching_service.core.auth.access import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.fields import Default
+from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.change_descriptions import describe_documents
+from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
+from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
+from coaching_service.lifecycle.customer_bulk.service import OnProgress, Run
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.bulk_jobs import service as bulk_jobs
+from coaching_service.people.bulk_jobs.models import BulkJobKind, StoredBulkJob
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import undo
-from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary
+from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
+from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
-from coaching_service.web.formatting import record_name
-from coaching_service.web.page_queries import PartQuery, ReturnTo, list_url
-from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.bulk_jobs import redirect_after_undo
+from coaching_service.web.formatting import quantity, record_name
+from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, ReturnTo, StreamedTask, list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
-from coaching_service.web.views.operation_names import describe_operation
 
 pages = Pages("/app")
+
+
+# --- What an operation did, in words: the heading of a change in the history ------------------------------------------
+
+
+# Verbs that are the first word of an operation's name, and whose past says what it did.
+_REGULAR_VERBS = re.compile(
+    "add|adjust|answer|approve|archive|assign|change|check|clear|complete|confirm|convert|count|create|delete|deliver|"
+    "dismiss|duplicate|end|expire|finish|import|mark|move|pause|preview|propose|record|reject|remove|rename|reorder|"
+    "replace|restore|resume|review|save|schedule|start|unassign|upload"
+)
+# The first words of others, and what they did.
+_VERBS = {
+    "apply": "applied",
+    "cancel": "cancelled",
+    "copy": "copied",
+    "edit": "changed",
+    "log": "logged",
+    "new": "created",
+    "place": "moved",
+    "put": "saved",
+    "send": "sent",
+    "set": "set",
+    "shift": "moved",
+    "skip": "skipped",
+    "stop": "stopped",
+    "swap": "swapped",
+    "sync": "brought up to date",
+    "unarchive": "restored",
+    "undo": "undone",
+    "update": "changed",
+    "upsert": "saved",
+    "write": "written",
+}
+# The usual words for the nouns in the names of operations (docs/glossary.md), in this order.
+_NOUNS = {
+    "workout blocks": "workouts",
+    "workout block": "workout",
+    "program block": "program workout",
+    "metrics": "metric",
+    "check ins": "check-ins",
+    "check in": "check-in",
+    "wblock": "workout",
+    "witem": "workout item",
+    "customers": "clients",
+    "customer": "client",
+    "block": "workout",
+    "training max": "training maximum",
+    "own": "",
+}
+# Names that the rule describes badly.
+_EXCEPTIONS = {
+    "addBlock": "Workout added",
+    "answerSession": "Comment sent",
+    "requestOwnErasure": "Erasure requested",
+    "addForm": "Form added to a workout",
+    "addMetrics": "Metric set added to a workout",
+    "addReminder": "Reminder added to a workout",
+    "addTask": "Task added to a workout",
+    "archive": "Client archived",
+    "assignSet": "Metric set assigned",
+    "bulkAddGroups": "Groups added to clients",
+    "bulkAssignTrainer": "Trainer of clients changed",
+    "bulkChange": "Clients changed",
+    "bulkRemoveGroups": "Groups removed from clients",
+    "bulkSendMessage": "Message sent to clients",
+    "changeCard": "Planned sets changed",
+    "changeDetails": "Client changed",
+    "changeNotePin": "Note pinned or unpinned",
+    "clearLog": "Log of a workout item cleared",
+    "createProgramFromCalendar": "Program created from a calendar",
+    "importProgram": "Program imported from a sheet",
+    "delete": "Client deleted",
+    "deleteExerciseOverride": "Changes of a shared exercise removed",
+    "deleteOverride": "Changes of a shared exercise removed",
+    "decline": "Invitations declined",
+    "invite": "Client invited",
+    "inviteCustomer": "Client invited",
+    "markClientMessagesRead": "Messages marked as read",
+    "markClientResponseReviewed": "Response marked as reviewed",
+    "markMessagesRead": "Messages marked as read",
+    "markSessionCommentsRead": "Comments marked as read",
+    "markOwnMessagesRead": "Messages marked as read",
+    "placeItem": "Workout item moved",
+    "runCheckedImport": "Clients imported",
+    "runHistoryImport": "Training history imported",
+    "runOwnImport": "Training history imported",
+    "saveAsTemplate": "Template created from a workout",
+    "replaceExerciseOverride": "Shared exercise changed",
+    "replaceScheduledExercise": "Exercise replaced in workouts",
+    "replyToClient": "Message sent",
+    "resendConfirmation": "Link to confirm an address sent",
+    "restore": "Client restored",
+    "saveOverride": "Shared exercise changed",
+    "sendFile": "File sent",
+    "setVisibility": "Visibility of a day changed",
+    "shiftWorkoutBlocks": "Workouts moved to other days",
+    "undo": "Change undone",
+    "undoCustomerChange": "Change undone",
+    "unassignSet": "Metric set unassigned",
+    "updateCompany": "Company changed",
+    "testDevice": "Test notification sent",
+    "turnMailsOff": "Mails turned off",
+    "turnDeviceOff": "Notifications of a device turned off",
+    "turnDeviceOn": "Notifications of a device turned on",
+}
+
+
+def describe_operation(operation: str) -> str:
+    """Describe an operation by the name of its route, tool or form: `updateNote` is `Note changed`.
+
+    A name that begins with an unknown verb is only divided into words.
+    """
+    if operation in _EXCEPTIONS:
+        return _EXCEPTIONS[operation]
+    words = _split(operation)
+    if not is_described(operation):
+        return _capitalize(" ".join(words)) or "Change"
+    subject = " ".join(words[1:])
+    for noun, usual in _NOUNS.items():
+        subject = re.sub(rf"\b{noun}\b", usual, subject)
+    return _capitalize(f"{subject.strip()} {_past_of(words[0])}")
+
+
+def is_described(operation: str) -> bool:
+    """Return whether there are words for an operation, beyond its name."""
+    words = _split(operation)
+    return operation in _EXCEPTIONS or (len(words) > 1 and _past_of(words[0]) is not None)
+
+
+def _past_of(verb: str) -> str | None:
+    return f"{verb.removesuffix('e')}ed" if _REGULAR_VERBS.fullmatch(verb) else _VERBS.get(verb)
+
+
+def _split(operation: str) -> list[str]:
+    """Return the words of a name such as `updateNote` or `update_note`, in lower case, without a leading `bulk`."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", operation).replace("_", " ").lower().split()
+    return words[1:] if words[:1] == ["bulk"] else words
+
+
+def _capitalize(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# --- The bulk operations, and their undo, that continue in the background: their progress and their results -----------
+
+
+_PATH = "/app/jobs"
+_SHOWN = 100
+_ENDS = {"done": "Done", "failed": "Not completed", "cancelled": "Cancelled"}
+_NOT_UNDOABLE = ("bulkDeleteCustomers", "bulkSendMessage")
+
+_jobs = pages.below("/jobs")
+
+
+def redirect_after_undo(result: UndoResult | Accepted, location: str) -> Redirect:
+    """Return the response to a form that undoes a batch: the page of its job, or `location` with what was restored."""
+    if isinstance(result, Accepted):
+        return Redirect(job_path(result))
+    if not result["failed"]:
+        return Redirect(location, "Undone. Undo again to redo.")
+    failed = quantity(len(result["failed"]), "record")
+    restored = quantity(result["ok"], "record")
+    return Redirect(location, f"{restored} restored; {failed} could not be, because of later changes.")
+
+
+def job_path(accepted: Accepted) -> str:
+    """Return the path of the page of a job."""
+    return f"{_PATH}/{accepted.job_id}"
+
+
+# A client who was not changed (None if it is not one), the name, which is empty for one who is gone, and the reason.
+_Failure = tuple[ObjectId | None, str, str]
+
+
+class _Changed(BulkResult):
+    """The result of an operation, whom it could not change, and the batch to undo; None if there is nothing to undo."""
+
+    failures: list[_Failure]
+    batchId: ObjectId | None
+
+
+def start_operation(
+    ctx: Context, operation: str, ids: list[ObjectId], arguments: Mapping[str, Any], *, title: str, return_url: str
+) -> StreamedTask | QueuedTask:
+    """Return the response to a form that changes clients: its progress, or if they are many the page of a job."""
+    ctx = replace(ctx, operation=operation)
+    if bulk_jobs.is_job(ctx, len(ids)):
+
+        async def begin(claim: Claim | None) -> str:
+            return job_path(await customer_bulk_jobs.begin(ctx, ids, arguments, claim))
+
+        return QueuedTask(begin)
+
+    async def run(on_progress: OnProgress) -> _Changed:
+        selection: Selection = {"ids": ids, "dryRun": False}
+        run = Run(on_progress=on_progress)
+        result = await customer_bulk_jobs.run_operation(ctx, operation, selection, arguments, run)
+        batch_id = None if operation in _NOT_UNDOABLE else next(iter(ctx.change_ids), None)
+        return {**result, "failures": await _name_failures(ctx, result["failed"]), "batchId": batch_id}
+
+    return StreamedTask("customers/bulk_progress.html", {"title": title}, len(ids), run, return_url)
+
+
+@_jobs.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
+async def bulk_jobs_page(ctx: Context) -> dict[str, Any]:
+    """The latest jobs of the coach."""
+    jobs = await bulk_jobs.list_own(ctx, _SHOWN)
+    return {"jobs": [(job, _name(job["kind"], job["work"]["operation"]), _describe_state(job)) for job in jobs]}
+
+
+@_jobs.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
+async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
+    """The progress of a job, and its result."""
+    job = await bulk_jobs.get(ctx, bulk_job_id)
+    result = job["result"] or {}
+    failed = result.get("failed", [])
+    operation, may_control = await bulk_jobs.get_operation(ctx, bulk_job_id)
+    return {
+        "job": job,
+        "title": _name(job["kind"], operation),
+        "may_control": may_control,
+        "is_undoable": operation not in _NOT_UNDOABLE,
+        "is_unfinished": job["status"] in ("queued", "running"),
+        "failures": await _name_failures(ctx, failed),
+        "failed_count": len(failed),
+    }
+
+
+async def _name_failures(ctx: Context, failed: Sequence[Mapping[str, Any]]) -> list[_Failure]:
+    """Return the first of what could not be changed, with the names of clients."""
+    shown = failed[:_SHOWN]
+    ids = [each["customerId"] for each in shown if "customerId" in each]
+    names: Mapping[Any, str] = await customers_by_id.load_names(ctx, ids)
+    return [(each.get("customerId"), names.get(each.get("customerId"), ""), each["message"]) for each in shown]
+
+
+def _name(kind: BulkJobKind, operation: str) -> str:
+    return "Undo of changes" if kind == "undo" else describe_operation(operation)
+
+
+def _describe_state(job: StoredBulkJob) -> str:
+    """Return how far a job is, in words."""
+    of_what = quantity(job["total"], "change" if job["kind"] == "undo" else "client")
+    if job["status"] == "queued":
+        return f"Waiting to begin, {of_what}"
+    if job["status"] == "running":
+        return f"{job['done']:,} of {of_what}"
+    return f"{_ENDS[job['status']]}, {of_what}"
+
+
+@_jobs.post("/{bulkJobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
+async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
+    """End a job before its next step."""
+    job = await bulk_jobs.cancel(ctx, bulk_job_id)
+    return Redirect(f"{_PATH}/{bulk_job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already.")
+
+
+@_jobs.post("/{bulkJobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
+async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
+    """Undo what a job has changed."""
+    job = await bulk_jobs.get(ctx, bulk_job_id)
+    result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", bulk_job_id))
+    return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")
+
+
+@_jobs.post(
+    "/batches/{changeId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_jobs_page, request_class="bulk", idempotent=True
+)
+async def undo_batch(ctx: Context, change_id: ObjectId, form: ReturnTo) -> Redirect:
+    """Undo what an operation has changed of many clients."""
+    result = await undo.undo_or_begin_job(ctx, change_id)
+    return redirect_after_undo(result, local_path(form["next"], "/app/customers"))
+
+
+# --- The history of a client and of the company: what changed, by whom and through which interface, with Undo ---------
+
+
 _OF_CLIENT = "/customers/{customerId}/history"
 _OF_COMPANY = "/settings/history"
 COMPANY_PATH = f"/app{_OF_COMPANY}"

@@ -1,24 +1,51 @@
-"""Programs: the list, and one program with its workouts, its assignment to clients, and changing and deleting it."""
+"""Programs: the list, one program, its assignment and its updates to clients, and a program made of a sheet."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, TypedDict
+
+from marshmallow import fields
 
 from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
-from coaching_service.core.errors import Conflict
+from coaching_service.core.errors import Conflict, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default, take
+from coaching_service.core.http.routes import MultipartBody, ReceivedFile
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, Integer, patch_of
+from coaching_service.core.media import CSV, XLSX
+from coaching_service.core.validation import CalendarDate, Choice, Identifier, Integer, ListOf, Text, patch_of
+from coaching_service.integrations.history_files.plan_cells import PlanField
+from coaching_service.integrations.history_files.programs import (
+    Corrections,
+    PlannedDay,
+    read_program,
+    write_table,
+)
+from coaching_service.integrations.program_sheets import service
+from coaching_service.integrations.program_sheets.models import ProgramImportOptions
+from coaching_service.integrations.program_sheets.service import ReadProgram
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.imported_names.models import CREATE
+from coaching_service.lifecycle import program_sync
+from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers import listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
-from coaching_service.training.assignments.sync import RunningAssignment
+from coaching_service.training.assignments.sync import (
+    DEFAULT_INCLUDE,
+    SYNCABLE,
+    AssignmentSync,
+    RunningAssignment,
+    Syncable,
+    SyncBlock,
+)
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramChange, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
@@ -26,15 +53,23 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ProgramDays
 from coaching_service.training.schedule.schemas import ProgramRange
+from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web.formatting import document_options, name_options, quantity
-from coaching_service.web.page_queries import Keywords, Search, list_url
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect
-from coaching_service.web.views.customer_layout import week_path
-from coaching_service.web.views.schedule_forms import (
+from coaching_service.web.pages import (
+    ConfirmedAction,
+    KeywordQuery,
+    Keywords,
+    Pages,
+    Redirect,
+    Render,
+    Search,
+    list_url,
+)
+from coaching_service.web.views.customer_calendar import (
     ConflictChoice,
     CopyOptions,
     Outcome,
@@ -44,6 +79,8 @@ from coaching_service.web.views.schedule_forms import (
     describe_untouched,
     to_copy_request,
 )
+from coaching_service.web.views.customer_layout import week_path
+from coaching_service.web.views.transfer import NameRows, changed_answers, search_exercises, show_name
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.cards import (
     ItemsText,
@@ -55,6 +92,7 @@ from coaching_service.web.views.workout.cards import (
 )
 
 pages = Pages("/app/programs")
+
 _program = pages.below("/{programId}")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24
@@ -283,3 +321,224 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> ConfirmedAction:
     shown = {"program": program, "workout_count": len(blocks), "item_count": item_count}
     done = Redirect(pages.prefix, f"{program['name']} deleted.")
     return ConfirmedAction(shown, partial(programs.delete, ctx, program_id), done)
+
+
+# --- Bringing clients who are on a program up to date with it: who gets what, and the update --------------------------
+
+
+_sync = pages.below("/{programId}/sync")
+_MAX_SYNCED = 500
+
+
+class _SyncForm(TypedDict):
+    assignmentIds: Annotated[list[ObjectId], ListOf(Identifier(), maximum=_MAX_SYNCED), Default(list)]
+    include: Annotated[list[Syncable], ListOf(Choice(*SYNCABLE), maximum=len(SYNCABLE)), Default(list)]
+
+
+class _ClientRow(TypedDict):
+    """A client on the program, with the workouts in each state."""
+
+    assignment: AssignmentSync
+    is_behind: bool
+    by_state: list[tuple[str, list[SyncBlock]]]
+
+
+@_sync.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), template="library/program_sync.html")
+async def program_sync_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
+    """What an update of the clients who are on a program would change, for each client and state."""
+    program, compared = await gather_reads(ctx, programs.require(ctx, program_id), sync.list_states(ctx, program_id))
+    states = Counter(block["state"] for each in compared for block in each["blocks"])
+    rows = [_describe(each) for each in compared]
+    return {
+        "program": program,
+        "rows": rows,
+        "behind": sum(row["is_behind"] for row in rows),
+        "states": states,
+        "syncable": SYNCABLE,
+        "default_include": DEFAULT_INCLUDE,
+    }
+
+
+def _describe(assignment: AssignmentSync) -> _ClientRow:
+    blocks = assignment["blocks"]
+    by_state = [(state, [block for block in blocks if block["state"] == state]) for state in _ORDER]
+    shown = [(state, of_state) for state, of_state in by_state if of_state]
+    is_behind = any(state in DEFAULT_INCLUDE for state, _ in shown)
+    return {"assignment": assignment, "is_behind": is_behind, "by_state": shown}
+
+
+_ORDER: Sequence[str] = (*SYNCABLE, "same", "done", "past")
+
+
+@_sync.post("", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=program_sync_page, idempotent=True)
+async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _SyncForm) -> Redirect:
+    """Bring the chosen clients up to date with a program."""
+    for name, value in (("assignmentIds", form["assignmentIds"]), ("include", form["include"])):
+        if not value:
+            raise invalid_field(name, "should not be empty", code="EMPTY")
+    result = await program_sync.run(
+        ctx, program_id, {"assignmentIds": form["assignmentIds"], "include": form["include"]}
+    )
+    done = [
+        f"{quantity(number, 'workout')} {word}"
+        for number, word in (
+            (result["changed"], "changed"),
+            (result["created"], "added"),
+            (result["removed"], "removed"),
+        )
+        if number
+    ]
+    clients = quantity(len(form["assignmentIds"]) - len(result["failed"]), "client")
+    notice = f"{clients} updated: {', '.join(done)}." if done else "Nothing to update."
+    if result["failed"]:
+        notice += f" {quantity(len(result['failed']), 'client')} could not be updated: try again."
+    return Redirect(f"/app/programs/{program_id}", notice)
+
+
+# --- Making a program of a sheet: a file or a pasted table, its preview with the names of exercises, and the program
+
+
+_sheets = pages.below("/import")
+_MAX_TABLE = 60_000
+_MAX_CELLS = 300  # that are corrected at a time; the others after them
+
+
+class _Sheet(TypedDict):
+    name: Annotated[str, Text(allow_blank=True), Default("")]
+    table: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
+    loadUnit: LoadUnit | None
+
+
+class _Cell(TypedDict):
+    """A cell of the table that could not be read, with another text."""
+
+    line: int
+    column: PlanField
+    text: Annotated[str, Text(max_length=500, allow_blank=True), Default("")]
+
+
+class _ProgramForm(TypedDict):
+    name: str
+    table: Annotated[str, Text(max_length=_MAX_TABLE)]
+    loadUnit: LoadUnit
+    names: NameRows
+    cells: Annotated[list[_Cell], ListOf(fields.Nested(input_of(_Cell)), maximum=_MAX_CELLS), Default(list)]
+    unread: Annotated[str, Text(max_length=_MAX_TABLE, allow_blank=True), Default("")]
+
+
+@_sheets.get("", access=coach(PROGRAMS.CREATE), template="library/program_import.html")
+async def sheet_page(ctx: Context) -> dict[str, Any]:
+    """A form for a file or a table, and with one what it would become."""
+    return {"preview": None, "unit": ctx.caller.company.load_unit}
+
+
+@_sheets.get("/exercises", access=coach(PROGRAMS.CREATE), template="imports/exercises.html")
+async def sheet_exercises_page(ctx: Context, query: KeywordQuery) -> dict[str, Any]:
+    """The exercises that a name in the sheet may mean."""
+    return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
+
+
+@_sheets.post(
+    "/preview",
+    access=coach(PROGRAMS.CREATE),
+    form=MultipartBody("file", (CSV, XLSX), input_of(_Sheet)(), size_limit="plan", text_bytes=250_000, is_stored=False),
+    on=sheet_page,
+    idempotent=True,
+    file_optional=True,
+    request_class="bulk",
+)
+async def preview_sheet(ctx: Context, form: _Sheet, file: ReceivedFile | None) -> Render:
+    """Show the program that a sheet would become."""
+    if file is None and not form["table"].strip():
+        raise invalid_field("file", "must be chosen, or the table pasted below", code="REQUIRED")
+    options: ProgramImportOptions = {"name": form["name"] or None, "names": {}, "loadUnit": form["loadUnit"]}
+    content, name = (_content_of(form["table"]), "") if file is None else (file.content, file.name)
+    read = await service.read_sheet(ctx, content, name, options)
+    rows = [row for day in read.sheet.days for each in day.exercises for row in each.rows]
+    cells = {(row.row.place, name) for row in rows for name in row.left_out}
+    others = [each for each in read.sheet.problems if (each["entry"], each["field"]) not in cells]
+    unread = "\n".join(f"{each['entry']}: {each['field']} {each['message']}" for each in others)
+    return await _show(read, unread[:_MAX_TABLE])
+
+
+@_sheets.post("/changes", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True, idempotent=True)
+async def change_sheet(ctx: Context, form: _ProgramForm) -> Render:
+    """Show the program of a preview with other texts in cells that could not be read."""
+    options, corrections = await _changes_of(ctx, form)
+    return await _show(
+        await service.read_sheet(ctx, _content_of(form["table"]), "", options, corrections), form["unread"]
+    )
+
+
+@_sheets.post("", access=coach(PROGRAMS.CREATE), on=sheet_page, has_table=True)
+async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
+    """Create the program of a preview."""
+    options, corrections = await _changes_of(ctx, form)
+    program = await service.import_program(ctx, _content_of(form["table"]), "", options, corrections)
+    days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
+    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created with {days}.")
+
+
+def _content_of(table: str) -> io.BytesIO:
+    return io.BytesIO(table.encode())
+
+
+async def _changes_of(ctx: Context, form: _ProgramForm) -> tuple[ProgramImportOptions, Corrections]:
+    """Return the answers about names and the other texts of cells, as a form has them."""
+    corrections: dict[int, dict[PlanField, str]] = {}
+    for cell in form["cells"]:
+        corrections.setdefault(cell["line"], {})[cell["column"]] = cell["text"]
+    options: ProgramImportOptions = {"name": form["name"], "names": {}, "loadUnit": form["loadUnit"]}
+    proposed = await service.read_sheet(ctx, _content_of(form["table"]), "", options, corrections)
+    return {**options, "names": changed_answers(proposed.names.names, form["names"])}, corrections
+
+
+async def _show(read: ReadProgram, unread: str) -> Render:
+    """Return the preview of a program as a table that the next form sends; `unread`: what else could not be read."""
+    if len(table := write_table(read.sheet, read.unit)) > _MAX_TABLE:
+        raise invalid_field("file", "is too long for this page: divide it into several programs", code="TOO_LONG")
+    days = (await asyncio.to_thread(read_program, _content_of(table), read.unit)).days
+    numbers = {each["name"]: number for number, each in enumerate(read.names.names) if each["match"] is None}
+    weeks: dict[int, list[dict[str, Any]]] = {}
+    for day in days:
+        empty = [{"number": number, "exercises": None} for number in range(1, 8)]
+        week = weeks.setdefault((day.day - 1) // 7 + 1, empty)
+        week[(day.day - 1) % 7] = _present_day(day, read.unit, numbers)
+    preview = {
+        "name": read.name,
+        "unit": read.unit,
+        "table": table,
+        "weeks": weeks,
+        "facts": [
+            quantity(sum(bool(day.exercises) for day in days), "workout"),
+            quantity(sum(len(day.exercises) for day in days), "exercise"),
+        ],
+        "names": [show_name(each, may_create=True) for each in read.names.names],
+        "new_count": sum(each["answer"] == CREATE for each in read.names.names),
+        "cell_count": sum(len(row.left_out) for day in days for each in day.exercises for row in each.rows),
+        "most_cells": _MAX_CELLS,
+        "unread": unread,
+    }
+    return Render({"preview": preview}, "The preview is no longer here. Choose the file again.")
+
+
+def _present_day(day: PlannedDay, unit: str, numbers: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "number": (day.day - 1) % 7 + 1,
+        "name": day.name,
+        "exercises": [
+            {
+                "name": each.name,
+                "sets": write_planned(each.sets, unit),
+                "superset": day.superset_of(each),
+                "notes": ", ".join(each.notes),
+                "unknown": numbers.get(each.name),
+                "cells": [
+                    {"line": row.row.line, "column": name, "text": row.cells[name], "problem": problem}
+                    for row in each.rows
+                    for name, problem in row.left_out.items()
+                ],
+            }
+            for each in day.exercises
+        ],
+    }

@@ -38,15 +38,16 @@ from coaching_service.web.formatting import format_date, quantity
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.views.customer_calendar import days_of_week
 from coaching_service.web.views.customer_layout import customer_path, load_header, review_path, week_path
-from coaching_service.web.views.customer_messages import is_unread
-from coaching_service.web.views.item_results import (
+from coaching_service.web.views.messages import is_unread
+from coaching_service.web.views.results import (
+    FEELINGS,
     ItemResults,
     describe_effort,
     describe_logged_set,
     describe_results,
     pair_sets,
 )
-from coaching_service.web.views.train.workout.session_words import FEELINGS, describe_records
+from coaching_service.web.views.results import describe_new_records as describe_records
 from coaching_service.web.views.workout.log_pages import CommentForm
 
 # --- The items of a logged session with tables of what was planned and done in each set, and how that differs ---------

@@ -1,4 +1,4 @@
-"""Signing in, up and out, password resets, and the start page; see train/first_access.py for clients."""
+"""Signing in, up and out, password resets, the start page, and what e-mails to clients link to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from typing import Annotated, Any, TypedDict
 from urllib.parse import urlencode
 
 from aiohttp import web
+from marshmallow import fields
 
 from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, PROGRAMS, coach, public, session_only
 from coaching_service.core.database.context import Context
+from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.fields import Default
 from coaching_service.core.validation import Text, Timezone
+from coaching_service.people import own_profile
+from coaching_service.people.customer_access import service as customer_access
+from coaching_service.people.customer_access.models import DeclineLink, DeclinePage, FirstAccess
 from coaching_service.people.sessions import passwords, service, web_sessions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import (
@@ -32,7 +37,9 @@ from coaching_service.web.browser_sessions import (
 from coaching_service.web.pages import Pages, Redirect
 from coaching_service.web.rendering import CLIENT_LAYOUT
 
-pages = Pages("/app")
+pages = Pages("")
+
+_coach = pages.below("/app")
 
 
 class _Next(TypedDict):
@@ -49,7 +56,7 @@ class _SignUp(SignUp):
     timezone: Annotated[str | None, Timezone()]
 
 
-@pages.get("/sign-in", access=public(), template="sign_in/sign_in.html")
+@_coach.get("/sign-in", access=public(), template="sign_in/sign_in.html")
 async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     """The sign-in page of coaches and clients; a signed-in user is redirected."""
     if ctx.principal is not None:
@@ -60,7 +67,7 @@ async def sign_in_page(ctx: Context, query: _Next) -> dict[str, Any] | Redirect:
     return {"next": next_path, "registration": ctx.services.registration, "is_for_client": is_for_client, **look}
 
 
-@pages.post("/sign-in", access=public(), on=sign_in_page, request_class="unlimited", with_request=True)
+@_coach.post("/sign-in", access=public(), on=sign_in_page, request_class="unlimited", with_request=True)
 async def sign_in(ctx: Context, query: _Next, form: Credentials, request: web.Request) -> Redirect:
     """Sign in, with the same limits on attempts as REST; a client lands on /train, a coach on /app."""
     session = await web_sessions.sign_in(
@@ -69,7 +76,7 @@ async def sign_in(ctx: Context, query: _Next, form: Credentials, request: web.Re
     return Redirect(landing_path(session.kind, query["next"]), session=session)
 
 
-@pages.get("/sign-up", access=public(), template="sign_in/sign_up.html")
+@_coach.get("/sign-up", access=public(), template="sign_in/sign_up.html")
 async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     """The sign-up page."""
     if ctx.principal is not None:
@@ -77,7 +84,7 @@ async def sign_up_page(ctx: Context) -> dict[str, Any] | Redirect:
     return {"registration": ctx.services.registration}
 
 
-@pages.post("/sign-up", access=public(), on=sign_up_page, request_class="unlimited")
+@_coach.post("/sign-up", access=public(), on=sign_up_page, request_class="unlimited")
 async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     """Create a company and sign its owner in."""
     session = await web_sessions.sign_up(
@@ -86,27 +93,27 @@ async def sign_up(ctx: Context, form: _SignUp) -> Redirect:
     return Redirect("/app", f"Welcome, {form['name']}. {form['companyName']} is ready.", session=session)
 
 
-@pages.get("/confirm-email", access=public(), template="sign_in/confirm_email.html")
+@_coach.get("/confirm-email", access=public(), template="sign_in/confirm_email.html")
 async def confirm_email_page(_: Context, query: TokenQuery) -> dict[str, Any]:
     """The page to confirm an e-mail address, linked from the e-mail."""
     return {"token": query["token"]}
 
 
-@pages.post("/confirm-email", access=public(), on=confirm_email_page)
+@_coach.post("/confirm-email", access=public(), on=confirm_email_page)
 async def confirm_email(ctx: Context, form: EmailConfirmation) -> Redirect:
     """Confirm the e-mail address; what the company has held is sent."""
     await sessions.confirm_email(ctx, form["token"])
     return Redirect("/app", "Your email address is confirmed.")
 
 
-@pages.post("/confirm-email/resend", access=session_only(), on=None)
+@_coach.post("/confirm-email/resend", access=session_only(), on=None)
 async def resend_confirmation(ctx: Context) -> Redirect:
     """Send another link to confirm the e-mail address."""
     is_sent = await service.send_again(ctx)
     return Redirect("/app", "We sent you a new link." if is_sent else "Your email address is confirmed.")
 
 
-@pages.post("/sign-out", access=public(), on=None)
+@_coach.post("/sign-out", access=public(), on=None)
 async def sign_out(ctx: Context) -> Redirect:
     """End the session; a client sees the sign-in page of clients then."""
     is_client = ctx.principal is not None and not ctx.principal.is_coach
@@ -117,13 +124,13 @@ async def sign_out(ctx: Context) -> Redirect:
     )
 
 
-@pages.get("/forgotten-password", access=public(), template="sign_in/forgotten_password.html")
+@_coach.get("/forgotten-password", access=public(), template="sign_in/forgotten_password.html")
 async def forgotten_password_page(_: Context) -> dict[str, Any]:
     """The page to request a password reset."""
     return {}
 
 
-@pages.post("/forgotten-password", access=public(), on=forgotten_password_page, with_request=True)
+@_coach.post("/forgotten-password", access=public(), on=forgotten_password_page, with_request=True)
 async def request_password_reset(ctx: Context, form: ForgottenPassword, request: web.Request) -> Redirect:
     """Send an e-mail with a link if the address has an account; the response is the same if it has none."""
     await passwords.request_password_reset(ctx, form["email"], device_tokens_of(ctx.services, request))
@@ -152,7 +159,7 @@ def declare_password_reset(of: Pages, sign_in_path: str) -> None:
         )
 
 
-declare_password_reset(pages, "/app/sign-in")
+declare_password_reset(_coach, "/app/sign-in")
 
 
 def describe_api_keys(new_password: NewPassword) -> str:
@@ -163,7 +170,7 @@ def describe_api_keys(new_password: NewPassword) -> str:
     return " Your API key still works." if number == 1 else f" Your {number} API keys still work."
 
 
-@pages.get("/first-access", access=public(), template="")
+@_coach.get("/first-access", access=public(), template="")
 async def old_first_access_page(_: Context, query: TokenQuery) -> Redirect:
     """Redirect from the address in older invitations."""
     return Redirect("/train/first-access?" + urlencode({"token": query["token"]}))
@@ -176,8 +183,53 @@ _START_PAGES = (
 )
 
 
-@pages.get("", access=coach(), template="")
+@_coach.get("", access=coach(), template="")
 async def home(ctx: Context) -> Redirect:
     """Redirect to the first area that the coach has permission to view."""
     permissions = ctx.caller.permissions
     return Redirect(next((path for permission, path in _START_PAGES if permission in permissions), "/app/settings"))
+
+
+# --- What e-mails to clients link to: the first access, declining invitations, and a new password ---------------------
+
+
+_client = pages.below("/train")
+
+
+class _FirstAccessForm(FirstAccess):
+    timezone: Annotated[str | None, fields.String()]  # the browser's, which is ignored if it is unknown here
+
+
+@_client.get("/first-access", access=public(), template="train/first_access.html")
+async def first_access_page(ctx: Context, query: TokenQuery) -> dict[str, Any] | Redirect:
+    """The page where an invited client chooses a password; a used link opens the application if it can."""
+    is_valid = await customer_access.is_token_valid(ctx, query["token"])
+    if not is_valid and ctx.principal is not None:
+        return Redirect(home_of(ctx.principal))
+    return {"token": query["token"], "is_valid": is_valid}
+
+
+@_client.post("/first-access", access=public(), on=first_access_page, request_class="unlimited", with_request=True)
+async def first_access(ctx: Context, form: _FirstAccessForm, request: web.Request) -> Redirect:
+    """Set the client's password and sign the client in; without a time zone the client gets the browser's."""
+    client_ctx = await customer_access.choose_password(ctx, form["token"], form["password"], form.get("email"))
+    if client_ctx.caller.timezone is None and form["timezone"] in TIMEZONES:
+        await own_profile.update(client_ctx, {"timezone": form["timezone"]})
+    session = await web_sessions.start_for_customer(client_ctx, client_ctx.caller.id, device_of(request))
+    return Redirect("/train", f"Welcome, {client_ctx.caller.name}.", session=session)
+
+
+@_client.get("/no-invitations", access=public(), template="sign_in/no_invitations.html")
+async def decline_page(ctx: Context, query: DeclineLink) -> DeclinePage:
+    """The page to decline further invitations, with the name of the company."""
+    return {"token": query["token"], "company": await customer_access.find_company_name(ctx.services, query["token"])}
+
+
+@_client.post("/no-invitations", access=public(), on=decline_page, one_click=True)
+async def decline(ctx: Context, form: DeclineLink) -> Redirect:
+    """Stop further invitations of the company to this e-mail address."""
+    await customer_access.decline(ctx, form["token"])
+    return Redirect("/train/no-invitations", "You will receive no more invitations from them.")
+
+
+declare_password_reset(_client, "/app/sign-in?next=/train")

@@ -1,26 +1,212 @@
-"""A client's own calendar by week or by month, the workouts done, and the nutrition plan."""
+"""A client's own calendar: today, by week or by month, the workouts done, and what clients change of it."""
 
 from __future__ import annotations
 
 from calendar import monthrange
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from coaching_service.core.auth.access import customer
 from coaching_service.core.database.context import Context
-from coaching_service.core.validation import SearchedDate
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import invalid_field, require_by_id
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import CalendarDate, SearchedDate, Text, patch_of
 from coaching_service.people.availability import service as availability
-from coaching_service.progress import own_calendar
+from coaching_service.people.availability.models import AvailabilityChange
+from coaching_service.progress import own_calendar, own_today
 from coaching_service.progress.nutrition_plans import service as nutrition_plans
+from coaching_service.progress.own_today import Today
 from coaching_service.training import own_schedule
-from coaching_service.web.page_queries import MonthQuery, PageQuery, list_url
-from coaching_service.web.pages import Pages
-from coaching_service.web.views.availability_forms import list_bands
-from coaching_service.web.views.train.layout import label_day, label_month
-from coaching_service.web.views.train.workout.session_words import FEELINGS
+from coaching_service.training.own_schedule import NewOwnWorkout, OwnWorkoutChange, WorkoutDate
+from coaching_service.training.workout_text.finding import read_texts
+from coaching_service.training.workout_text.lines import parse_items
+from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockName
+from coaching_service.training.workouts.items.descriptions import describe_item
+from coaching_service.training.workouts.items.models import WORKOUT_TYPES, ItemInput, WorkItem
+from coaching_service.web.formatting import quantity
+from coaching_service.web.pages import MonthQuery, PageQuery, Pages, Redirect, list_url
+from coaching_service.web.views.customer_layout import (
+    KINDS,
+    LENGTHS,
+    PERIOD_CHANGE,
+    USUAL_LENGTH,
+    AbsenceForm,
+    calendar_path,
+    describe_period,
+    describe_saved,
+    form_path,
+    is_session,
+    item_path,
+    label_day,
+    label_month,
+    list_bands,
+    to_period,
+    workout_path,
+)
+from coaching_service.web.views.results import FEELINGS, Confirmation
+from coaching_service.web.views.train.workout import WORKOUT, workout_page
+
+# --- What a client sees first: the workouts of today, what is due, and the week ---------------------------------------
+
 
 pages = Pages("/train")
+
+_NAMES = 4  # how many exercises of a session are named
+_NOUNS = {"TASK": "task", "FORM": "form", "METRICS": "measurement", "REMINDER": "reminder"}
+
+
+class Session(TypedDict):
+    """A workout of today in words; `handled` of `total` items are completed or skipped.
+
+    `days` are those to which the client may move it.
+    """
+
+    name: str
+    path: str
+    state: Literal["planned", "part", "done"]
+    facts: str
+    exercises: list[str]
+    more: int
+    handled: int
+    total: int
+    days: Sequence[str]
+    block: Block
+
+
+class Due(TypedDict):
+    """Something to do, with the page to do it on; `icon` is its picture."""
+
+    icon: str
+    title: str
+    note: str
+    path: str
+    isOverdue: bool
+
+
+@pages.get("", access=customer(), template="train/today.html")
+async def today_page(ctx: Context) -> dict[str, Any]:
+    """The client's day."""
+    overview = await own_today.get_overview(ctx)
+    today = overview["today"]
+    sessions = [block for block in today["blocks"] if is_session(block)]
+    rights, days_to_move = await gather_reads(
+        ctx, own_schedule.get_rights(ctx), own_schedule.list_days_to_move(ctx, sessions)
+    )
+    day = date.fromisoformat(today["date"])
+    return {
+        "today": today,
+        "week": overview["week"],
+        "keep": list(_list_kept_paths([*today["blocks"], *overview["tomorrow"]])),
+        "sessions": [_describe_session(block, days_to_move.get(block["_id"], ())) for block in sessions],
+        "is_rest_day": any(block["isRest"] for block in today["blocks"]),
+        "may_add": rights["clientsMayAdd"],
+        "absence": describe_period(today["availability"], day) if today["availability"] else None,
+        "kinds": KINDS,
+        "lengths": LENGTHS,
+        "usual_length": USUAL_LENGTH,
+        "due": list(_list_due(today, day)),
+        "label_day": partial(label_day, today=day),
+    }
+
+
+def _list_kept_paths(blocks: list[Block]) -> Iterator[str]:
+    """Yield the paths of the pages that open without a connection: the calendar, workouts and forms of two days."""
+    yield "/train/calendar"
+    for block in blocks:
+        if is_session(block):
+            yield workout_path(block["_id"])
+        for item in block["items"]:
+            if item["type"] == "FORM":
+                yield form_path(block["_id"], item["_id"])
+
+
+def _describe_session(block: Block, days_to_move: Sequence[str]) -> Session:
+    names = [name for item in block["items"] for name in _exercise_names(item)]
+    handled = sum(item["isCompleted"] or item.get("skipped") is not None for item in block["items"])
+    return {
+        "name": block["name"],
+        "path": workout_path(block["_id"]),
+        "state": _state_of(block, handled),
+        "facts": _count_parts(block["items"], len(names)),
+        "exercises": names[:_NAMES],
+        "more": len(names[_NAMES:]),
+        "handled": handled,
+        "total": len(block["items"]),
+        "days": days_to_move,
+        "block": block,
+    }
+
+
+def _state_of(block: Block, handled: int) -> Literal["planned", "part", "done"]:
+    """Return whether a workout is still to do, has been started, or is over: completed, or ended by the client."""
+    is_ended = any(block.get(name) is not None for name in SESSION_FIELDS if name != "comment")
+    if block["isCompleted"] or is_ended or (block["items"] and handled == len(block["items"])):
+        return "done"
+    is_started = handled or any(item.get("customerSets") for item in block["items"])
+    return "part" if is_started else "planned"
+
+
+def _exercise_names(item: WorkItem) -> list[str]:
+    if item["type"] == "EXERCISE":
+        return [item["exercise"]["name"]]
+    if item["type"] == "CIRCUIT":
+        return [entry["exercise"]["name"] for entry in item["circuitExercises"]]
+    return []
+
+
+def _count_parts(items: list[WorkItem], exercises: int) -> str:
+    """Return what a workout consists of, such as `5 exercises · 16 sets · 1 task`."""
+    sets = sum(_count_sets(item) for item in items)
+    parts = [quantity(count, noun) for count, noun in ((exercises, "exercise"), (sets, "set")) if count]
+    for item_type, noun in _NOUNS.items():
+        if count := sum(item["type"] == item_type for item in items):
+            parts.append(quantity(count, noun))
+    return " · ".join(parts)
+
+
+def _count_sets(item: WorkItem) -> int:
+    if item["type"] == "EXERCISE":
+        return len(item["exerciseSets"])
+    if item["type"] == "CIRCUIT":
+        return sum(entry["plannedSetsTotal"] for entry in item["circuitExercises"])
+    return 0
+
+
+def _list_due(today: Today, day: date) -> Iterator[Due]:
+    """Yield what is due, what is overdue first: forms, measurements and habits of today, and unread messages."""
+    for form in today["pendingForms"]:
+        since = label_day(form["date"], day, within=True)
+        note = f"Since {since}" if form["isOverdue"] else "Today"
+        path = form_path(form["wblockId"], form["witemId"])
+        yield _due("clipboard-list", form["formName"], note, path, is_overdue=form["isOverdue"])
+    for block in today["blocks"]:
+        for item in block["items"]:
+            if not item["isCompleted"] and item.get("skipped") is None:
+                yield from _due_item(block["_id"], item, is_habit=block.get("checkInId") is not None)
+    if count := today["unreadMessages"]:
+        yield _due("message-circle", quantity(count, "new message"), "From your coach", "/train/messages")
+
+
+def _due_item(block_id: ObjectId, item: WorkItem, *, is_habit: bool) -> Iterator[Due]:
+    path = item_path(block_id, item["_id"])
+    if item["type"] == "METRICS":
+        names = ", ".join(metric["name"] for metric in item["metricsFields"]["metrics"])
+        yield _due("ruler", item["metricsFields"]["name"], names, path)
+    elif item["type"] == "TASK" and is_habit:
+        yield _due("circle-check", item["taskFields"]["title"], "Today", path)
+
+
+def _due(icon: str, title: str, note: str, path: str, *, is_overdue: bool = False) -> Due:
+    return {"icon": icon, "title": title, "note": note, "path": path, "isOverdue": is_overdue}
+
+
+# --- A client's own calendar by week or by month, the workouts done, and the nutrition plan ---------------------------
+
 _YEARS = (1900, 2200)
 _WEEK = timedelta(days=7)
 _PLANS_PER_PAGE = 20
@@ -104,3 +290,160 @@ async def plan_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
     """The versions of the nutrition plan, the latest first."""
     page = await nutrition_plans.list_plans(ctx, ctx.caller.id, page=query["page"], size=_PLANS_PER_PAGE)
     return {"page": page, "address": list_url("/train/plan", query)}
+
+
+# --- What clients change of their calendar: moving a workout, workouts of their own, and when they cannot train -------
+
+_absences = pages.below("/availability")
+_OWN, _PERIOD = "/own-workouts/{ownWorkoutId}", "/{availabilityId}"
+_TEXT_LENGTH = 10_000
+
+
+class _DayQuery(TypedDict):
+    date: Annotated[str | None, CalendarDate()]
+
+
+class _Details(BlockName, WorkoutDate):
+    """The name and the day of a workout of the client's own."""
+
+
+class _ItemsForm(Confirmation):
+    text: Annotated[str, Text(max_length=_TEXT_LENGTH)]
+
+
+class _NewWorkoutForm(_Details, Confirmation):
+    text: Annotated[str, Text(max_length=_TEXT_LENGTH, allow_blank=True), Default("")]
+
+
+@pages.post(f"{WORKOUT}/move", access=customer(), on=workout_page, idempotent=True)
+async def move_own_workout(ctx: Context, wblock_id: ObjectId, form: WorkoutDate) -> Redirect:
+    """Move a workout to another day."""
+    block = await own_schedule.move(ctx, wblock_id, form["date"])
+    day = label_day(str(block["date"]), ctx.caller.today(), within=True)
+    return Redirect(calendar_path(str(block["date"])), f"{block['name']} moved to {day}.")
+
+
+@pages.get("/add-workout", access=customer(), template="train/add_workout.html")
+async def add_workout_page(ctx: Context, query: _DayQuery) -> dict[str, Any]:
+    """A workout that the client adds."""
+    rights = await own_schedule.get_rights(ctx)
+    return {"may_add": rights["clientsMayAdd"], "day": query["date"] or str(ctx.caller.today())}
+
+
+@pages.post("/add-workout", access=customer(), on=add_workout_page)
+async def add_workout(ctx: Context, form: _NewWorkoutForm) -> Redirect:
+    """Add a workout of the client's own."""
+    items, remarks = await _read_items(ctx, form["text"])
+    workout: NewOwnWorkout = {"name": form["name"], "date": form["date"], "items": items}
+    block = await own_schedule.create(ctx, workout)
+    target = workout_path(block["_id"]) if items else change_path(block["_id"])
+    return Redirect(target, f"{block['name']} added.{remarks}")
+
+
+@pages.get(_OWN, access=customer(), template="train/change_workout.html")
+async def change_workout_page(ctx: Context, own_workout_id: ObjectId) -> dict[str, Any]:
+    """A workout that the client has added: its name, day and exercises."""
+    block = await own_schedule.get_own(ctx, own_workout_id)
+    return {
+        "block": block,
+        "version": block["version"],
+        "items": [describe_item(item, ctx.caller.company.load_unit) for item in block["items"]],
+        "page_path": change_path(own_workout_id),
+        "workout_path": workout_path(own_workout_id),
+    }
+
+
+@pages.post(
+    _OWN,
+    access=customer(),
+    form=patch_of(input_of(_Details), name="OwnWorkoutForm"),
+    on=change_workout_page,
+)
+async def change_own_workout(ctx: Context, own_workout_id: ObjectId, form: OwnWorkoutChange) -> Redirect:
+    """Change the name and day of a workout of the client's own."""
+    block = await own_schedule.update(ctx, own_workout_id, form)
+    return Redirect(workout_path(own_workout_id), f"{block['name']} saved.")
+
+
+@pages.post(f"{_OWN}/text", access=customer(), on=change_workout_page)
+async def add_own_items(ctx: Context, own_workout_id: ObjectId, form: _ItemsForm) -> Redirect:
+    """Add exercises to a workout of the client's own."""
+    items, remarks = await _read_items(ctx, form["text"])
+    await own_schedule.add_items(ctx, own_workout_id, items)
+    return Redirect(change_path(own_workout_id), f"{quantity(len(items), 'item')} added.{remarks}")
+
+
+@pages.post(f"{_OWN}/items/{{witemId}}/remove", access=customer(), on=change_workout_page, deletes=True)
+async def remove_own_item(ctx: Context, own_workout_id: ObjectId, witem_id: ObjectId) -> Redirect:
+    """Remove an exercise from a workout of the client's own."""
+    await own_schedule.delete_item(ctx, own_workout_id, witem_id)
+    return Redirect(change_path(own_workout_id), "Removed.")
+
+
+@pages.post(f"{_OWN}/delete", access=customer(), on=change_workout_page, deletes=True)
+async def delete_own_workout(ctx: Context, own_workout_id: ObjectId) -> Redirect:
+    """Delete a workout of the client's own."""
+    block = await own_schedule.get_own(ctx, own_workout_id)
+    await own_schedule.delete(ctx, own_workout_id)
+    return Redirect(calendar_path(str(block["date"])), "Workout deleted.")
+
+
+def change_path(block_id: ObjectId) -> str:
+    """Return the path of the page that changes a workout of the client's own."""
+    return f"/train/own-workouts/{block_id}"
+
+
+async def _read_items(ctx: Context, text: str) -> tuple[list[ItemInput], str]:
+    """Return the exercises, circuits and tasks that a text describes, and remarks on how it was read."""
+    for item in parse_items(text, ctx.caller.load_unit, "text").items:
+        if item.details["type"] not in WORKOUT_TYPES:
+            raise invalid_field("text", "must have only exercises, circuits and tasks")
+    read = await read_texts(ctx, [("text", text)], customer_id=ctx.caller.id)
+    return read.items[0], read.remarks
+
+
+@_absences.get("", access=customer(), template="train/availability.html")
+async def own_availability_page(ctx: Context) -> dict[str, Any]:
+    """The periods in which the client cannot train as planned, the latest first, and a form for a new one."""
+    today = ctx.caller.today()
+    periods = await availability.list_availability(ctx, ctx.caller.id)
+    return {
+        "today": today,
+        "kinds": KINDS,
+        "lengths": LENGTHS,
+        "usual_length": USUAL_LENGTH,
+        "periods": [{**period, **describe_period(period, today)} for period in reversed(periods)],
+    }
+
+
+@_absences.post("", access=customer(), on=own_availability_page)
+async def add_own_absence(ctx: Context, form: AbsenceForm) -> Redirect:
+    """Say that the client is away, ill, injured or trains with limits."""
+    period = await availability.create(ctx, ctx.caller.id, to_period(form))
+    return Redirect("/train", f"{describe_saved(period, ctx.caller.today())} Your coach sees it.")
+
+
+@_absences.get(_PERIOD, access=customer(), template="train/change_availability.html")
+async def change_own_availability_page(ctx: Context, availability_id: ObjectId) -> dict[str, Any]:
+    """One period in which the client cannot train as planned."""
+    periods = await availability.list_availability(ctx, ctx.caller.id)
+    period = require_by_id(periods, availability_id, "availability")
+    return {
+        "period": {**period, **describe_period(period, ctx.caller.today())},
+        "version": period["version"],
+        "kinds": KINDS,
+    }
+
+
+@_absences.post(_PERIOD, access=customer(), form=PERIOD_CHANGE, on=change_own_availability_page)
+async def change_own_absence(ctx: Context, availability_id: ObjectId, form: AvailabilityChange) -> Redirect:
+    """Change a period that the client has entered."""
+    await availability.update(ctx, ctx.caller.id, availability_id, form)
+    return Redirect(_absences.prefix, "Saved.")
+
+
+@_absences.post(f"{_PERIOD}/delete", access=customer(), on=change_own_availability_page, deletes=True)
+async def delete_own_absence(ctx: Context, availability_id: ObjectId) -> Redirect:
+    """Delete a period that the client has entered."""
+    await availability.delete(ctx, ctx.caller.id, availability_id)
+    return Redirect(_absences.prefix, "Deleted.")

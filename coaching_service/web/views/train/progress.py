@@ -1,11 +1,12 @@
-"""What a client has achieved: the exercises done with their records, and measurements, which are entered here."""
+"""What a client has achieved: exercises and their records, measurements, which are entered here, and photos."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from markupsafe import Markup
 from marshmallow import fields
@@ -16,35 +17,343 @@ from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
+from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.validation import CalendarDate, ListOf, SearchedDate
+from coaching_service.core.validation import CalendarDate, Choice, ListOf, SearchedDate, Text
 from coaching_service.library.exercises import service as exercises
+from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history import service as exercise_history
-from coaching_service.progress.exercise_history.models import DoneExercise
+from coaching_service.progress.exercise_history.models import DoneExercise, ExerciseSession
 from coaching_service.progress.metrics import service as metrics
+from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.progress.progress_photos import service as progress_photos
+from coaching_service.progress.progress_photos.models import ProgressPhoto
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets import RecordKey, unit_of
 from coaching_service.web import charts
-from coaching_service.web.formatting import quantity
-from coaching_service.web.page_queries import PageQuery, list_url
-from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.train.layout import label_day
-from coaching_service.web.views.train.lift_words import NamedRecord, describe_records, main_points, show_records
-from coaching_service.web.views.train.photos import describe_photos
-from coaching_service.web.views.unusual_values import (
+from coaching_service.web.formatting import format_date, quantity, record_name
+from coaching_service.web.forms import ReceivedFiles
+from coaching_service.web.pages import ConfirmedAction, PageQuery, Pages, Redirect, list_url
+from coaching_service.web.views.customer_details import (
+    PHOTOS_FORM,
+    SIDES,
+    PhotosForm,
+    ShownPhoto,
+    Side,
+    Weights,
+    add_received,
+    describe_weight,
+    find_weights,
+    missing_sides,
+    weight_at,
+)
+from coaching_service.web.views.customer_layout import label_day
+from coaching_service.web.views.results import (
     Confirmation,
+    DoneSet,
+    NamedRecord,
+    Point,
     ValueDate,
     ValueRow,
+    best_points,
+    describe_records,
+    describe_set,
     entered_values,
+    main_points,
     require_confirmed_values,
     require_past_date,
+    show_records,
+    show_results,
 )
 
 pages = Pages("/train")
+
+
+# --- How to do an exercise, and what the client has done in it --------------------------------------------------------
+
+
+_exercise = pages.below("/exercises/{exerciseId}")
+_SESSIONS_PER_PAGE = 8
+_PERIODS = {"3": "3 months", "12": "1 year", "120": "All"}
+_DAYS_PER_MONTH = 30.5
+_DISTANCES = 2
+_USUAL_COLUMNS = (record_types.ESTIMATED_ONE_REP_MAX, record_types.HEAVIEST_LOAD)
+_COLUMNS: dict[record_types.RecordType, str] = {
+    record_types.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
+    record_types.HEAVIEST_LOAD: "Top load",
+    **{
+        each: RECORD_NAMES[each]
+        for each in (record_types.LEAST_ASSISTANCE, record_types.LONGEST_TIME, record_types.FARTHEST_DISTANCE)
+    },
+}
+
+
+class _ExerciseQuery(PageQuery):
+    months: Annotated[str, Choice(*_PERIODS), Default("12")]
+
+
+class LiftChart(TypedDict):
+    """A value of each workout: `points` are `(date, value)`."""
+
+    name: str
+    unit: str
+    points: list[Point]
+    drawing: Markup
+
+
+class ValueTable(TypedDict):
+    """The values of workouts in numbers: a row for each, the latest first."""
+
+    headings: list[str]
+    rows: list[tuple[str | float | None, ...]]
+
+
+class Session(TypedDict):
+    """The sets of one workout."""
+
+    date: str
+    wblockId: ObjectId
+    sets: list[DoneSet]
+
+
+@_exercise.get("", access=customer(), template="train/exercise.html")
+async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _ExerciseQuery) -> dict[str, Any]:
+    """An exercise with the client's records, progress and workouts."""
+    client_id, today = ctx.caller.id, ctx.caller.today()
+    first = today - timedelta(days=round(int(query["months"]) * _DAYS_PER_MONTH))
+    exercise, sessions, results, records = await gather_reads(
+        ctx,
+        exercises.get_for_client(ctx, exercise_id),
+        exercise_history.list_sessions(ctx, client_id, exercise_id, page=query["page"], size=_SESSIONS_PER_PAGE),
+        service.list_results(ctx, client_id, [exercise_id], str(first), str(today)),
+        personal_records.list_records(ctx, client_id),
+    )
+    unit = ctx.caller.load_unit
+    done = show_results(ctx, results[exercise_id])
+    return {
+        "exercise": exercise,
+        "uploads": [each for each in exercise["media"] if each["source"] == "upload"],
+        "links": [each for each in exercise["media"] if each["source"] != "upload"],
+        "months": query["months"],
+        "periods": _PERIODS,
+        "unit": unit,
+        "records": describe_records(show_records(ctx, [each for each in records if each["exerciseId"] == exercise_id])),
+        "charts": _draw_charts(done, unit),
+        "results": _tabulate(done, unit),
+        "page": sessions,
+        "sessions": [_describe_session(session, unit) for session in show_loads(sessions["docs"], ctx, unit)],
+        "label_day": partial(label_day, today=today),
+        "page_url": list_url(f"/train/exercises/{exercise_id}", {"months": query["months"]}),
+    }
+
+
+def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
+    """Return the charts of the values that at least two workouts have; repetitions only where no load was lifted."""
+    loads = best_points(results, RecordKey(record_types.HEAVIEST_LOAD))
+    values = [
+        ("Estimated 1RM", unit, best_points(results, RecordKey(record_types.ESTIMATED_ONE_REP_MAX))),
+        ("Top load", unit, loads),
+        ("Least assistance", unit, best_points(results, RecordKey(record_types.LEAST_ASSISTANCE))),
+        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(record_types.MOST_REPS))),
+        ("Longest time", "s", best_points(results, RecordKey(record_types.LONGEST_TIME))),
+        ("Farthest distance", "m", best_points(results, RecordKey(record_types.FARTHEST_DISTANCE))),
+        *((record_name(key._asdict()), "s", best_points(results, key)) for key in _frequent_distances(results)),
+        ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
+    ]
+    return [
+        {
+            "name": name,
+            "unit": of_values,
+            "points": points,
+            "drawing": charts.lines(points, of_values, f"{name} in {of_values} by workout"),
+        }
+        for name, of_values, points in values
+        if len(points) > 1
+    ]
+
+
+def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
+    """Return the fastest times over the two distances that most workouts have."""
+    counts = Counter(
+        RecordKey(best["kind"], best.get("meters"))
+        for result in results
+        for best in result["bests"]
+        if best["kind"] == record_types.FASTEST
+    )
+    return [key for key, _ in counts.most_common(_DISTANCES)]
+
+
+def _tabulate(results: Sequence[LiftResult], unit: str) -> ValueTable:
+    """Return the values of workouts, the latest first; assistance, times and distances only if any has them."""
+    bests = [{best["kind"]: round(best["value"], 1) for best in result["bests"]} for result in results]
+    columns = [
+        (f"{_COLUMNS[each]}, {unit_of(each) or unit}", [of_workout.get(each) for of_workout in bests])
+        for each in _COLUMNS
+        if each in _USUAL_COLUMNS or any(each in of_workout for of_workout in bests)
+    ]
+    columns += [(f"Volume, {unit}", [result["volumeLoad"] for result in results])]
+    rows = [
+        (format_date(result["date"]), *(values[at] for _, values in columns), result["sets"])
+        for at, result in enumerate(results)
+    ]
+    return {"headings": ["Workout", *(heading for heading, _ in columns), "Sets"], "rows": rows[::-1]}
+
+
+def _describe_session(session: ExerciseSession, unit: str) -> Session:
+    return {
+        "date": session["date"],
+        "wblockId": session["wblockId"],
+        "sets": [describe_set(done, unit) for done in session["sets"]],
+    }
+
+
+# --- A client's progress photos: taking them, the list by date, and two dates side by side ----------------------------
+
+
+_photos = pages.below("/photos")
+_DATES_PER_PAGE = 6
+_COMPARED_DATES = 100
+
+
+class _PhotosQuery(PageQuery):
+    """`left` and `right` are dates to compare; `date` is the one with which the form for photos begins."""
+
+    left: Annotated[str, Text(allow_blank=True), Default("")]
+    right: Annotated[str, Text(allow_blank=True), Default("")]
+    side: Annotated[str | None, Choice(*SIDES)]
+    date: Annotated[str | None, SearchedDate()]
+
+
+class _PictureQuery(TypedDict):
+    side: Annotated[str, Choice(*SIDES), Default("front")]
+    size: Annotated[Literal["small", "full"], Default("full")]
+
+
+class PhotoDate(TypedDict):
+    """The photos of one date: `sides` have a picture, `weight` is the client's at the time."""
+
+    _id: ObjectId
+    date: str
+    sides: list[Side]
+    weight: MetricHistoryEntry | None
+
+
+class Comparison(TypedDict):
+    """Two dates with a picture of one side, and the dates and sides that can be chosen."""
+
+    side: Side
+    left: PhotoDate
+    right: PhotoDate
+    dates: list[str]
+    sides: list[Side]
+
+
+def describe_photos(record: ProgressPhoto, weights: Weights | None = None) -> PhotoDate:
+    """Return what the pages show of the photos of one date."""
+    missing = missing_sides(record)
+    return {
+        "_id": record["_id"],
+        "date": record["createdAt"],
+        "sides": [side for side in SIDES if side not in missing],
+        "weight": weight_at(weights, record["createdAt"]),
+    }
+
+
+@_photos.get("", access=customer(), template="train/photos.html")
+async def photos_page(ctx: Context, query: _PhotosQuery) -> dict[str, Any]:
+    """The photos by date, two of them side by side, and the form to add one."""
+    page, newest, weights = await gather_reads(
+        ctx,
+        progress_photos.list_photos(ctx, ctx.caller.id, page=query["page"], size=_DATES_PER_PAGE),
+        progress_photos.list_photos(ctx, ctx.caller.id, page=1, size=_COMPARED_DATES),
+        find_weights(ctx, ctx.caller.id),
+    )
+    today = ctx.caller.today()
+    comparison = _compare([describe_photos(record, weights) for record in newest["docs"]], query)
+    # Pictures of full size are large, so they are sent to those who compare.
+    size = "full" if query["left"] or query["right"] or query["side"] else "small"
+    dates = [describe_photos(record, weights) for record in page["docs"]]
+    return {
+        "page": page,
+        "photo_dates": [each for each in dates if each["sides"]],
+        "comparison": comparison,
+        "compared": [
+            _show(photos, comparison["side"], size, weights, label_day(photos["date"], today))
+            for photos in (comparison["left"], comparison["right"])
+        ]
+        if comparison
+        else [],
+        "weight_name": weights["name"] if weights else "",
+        "weight_unit": weights["unit"] if weights else "",
+        "form_sides": SIDES,
+        "is_adding": query["date"] is not None,
+        "date": query["date"] or today,
+        "today": today,
+        "label_day": partial(label_day, today=today),
+        "page_url": list_url(_photos.prefix, {}),
+    }
+
+
+def _compare(newest_first: Sequence[PhotoDate], query: _PhotosQuery) -> Comparison | None:
+    """Choose two dates and a side that both have, as far as the query leaves a choice; None without two such dates."""
+    by_side = {side: [each for each in newest_first if side in each["sides"]] for side in SIDES}
+    sides = [side for side in SIDES if len(by_side[side]) > 1]
+    if not sides:
+        return None
+    side = query["side"] if query["side"] in sides else sides[0]
+    by_date = {each["date"]: each for each in by_side[side]}
+    return {
+        "side": side,
+        "left": by_date.get(query["left"], by_side[side][-1]),
+        "right": by_date.get(query["right"], by_side[side][0]),
+        "dates": [*by_date],
+        "sides": sides,
+    }
+
+
+def _show(photos: PhotoDate, side: str, size: str, weights: Weights | None, caption: str) -> ShownPhoto:
+    picture_url = f"{_photos.prefix}/{photos['_id']}/picture?side={side}"
+    return {
+        "src": f"{picture_url}&size={size}",
+        "full": picture_url,
+        "alt": f"{side.capitalize()}, {format_date(photos['date'])}",
+        "caption": caption,
+        "note": describe_weight(weights, photos["date"]),
+    }
+
+
+@_photos.post("", access=customer(), form=PHOTOS_FORM, on=photos_page)
+async def add_own_photos(ctx: Context, form: PhotosForm, files: ReceivedFiles) -> Redirect:
+    """Add the photos of a date, replacing the photos of the same sides, and offer the form for missing ones."""
+    day = form["createdAt"]
+    require_past_date("createdAt", day, ctx.caller.today())
+    record, notice = await add_received(ctx, ctx.caller.id, day, files)
+    return Redirect(f"{_photos.prefix}?date={day}" if missing_sides(record) else _photos.prefix, notice)
+
+
+@_photos.get("/{photoId}/picture", access=customer(), template="")
+async def picture(ctx: Context, photo_id: ObjectId, query: _PictureQuery) -> Download:
+    """One picture, for the client who is signed in; browsers do not keep it."""
+    is_small = query["size"] == "small"
+    return await progress_photos.get_picture(ctx, ctx.caller.id, photo_id, query["side"], small=is_small)
+
+
+@_photos.confirm("/{photoId}/delete", access=customer(), template="train/delete_photos.html", deletes=True)
+async def delete_own_photos(ctx: Context, photo_id: ObjectId) -> ConfirmedAction:
+    """Delete the photos of a date."""
+    photos = describe_photos(await progress_photos.get(ctx, ctx.caller.id, photo_id))
+    done = Redirect(_photos.prefix, "Photos deleted.")
+    return ConfirmedAction({"photos": photos}, partial(progress_photos.delete, ctx, ctx.caller.id, photo_id), done)
+
+
+# --- What a client has achieved: the exercises done with their records, and measurements, which are entered here ------
+
+
 _progress, _measurements = pages.below("/progress"), pages.below("/measurements")
 _LIFTS_PER_PAGE = 12
 _TREND = timedelta(weeks=26)

@@ -36,8 +36,8 @@ from coaching_service.training.workouts.sets import (
     SetType,
 )
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.unusual_values import Confirmation
-from coaching_service.web.views.workout.item_changes import (
+from coaching_service.web.views.results import Confirmation
+from coaching_service.web.views.workout.editing import (
     CircuitForm,
     ExerciseForm,
     SetsForm,
@@ -47,10 +47,10 @@ from coaching_service.web.views.workout.item_changes import (
     replace_exercises,
     save_circuit_exercise,
     save_exercise,
+    with_indexes,
     with_replaced,
 )
 from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
-from coaching_service.web.views.workout.planned_set_rows import with_indexes
 
 # --- The rows of planned sets on the card of an exercise: one field for each quantity, in which `8-10` is a range -----
 

@@ -28,13 +28,13 @@ from coaching_service.training.workouts.items.descriptions import describe_item,
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, LoggedSets, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.customer_check_ins import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
-from coaching_service.web.views.item_results import pair_sets
-from coaching_service.web.views.train.workout.session_words import FEELINGS
-from coaching_service.web.views.unusual_values import (
+from coaching_service.web.views.check_ins import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
+from coaching_service.web.views.results import (
+    FEELINGS,
     Confirmation,
     ValuesForm,
     entered_values,
+    pair_sets,
     require_confirmed_rows,
 )
 from coaching_service.web.views.workout.owner_pages import BLOCK, ITEM, OpenedWorkout, WorkoutPages

@@ -119,7 +119,8 @@ class WorkoutPages:
 
     def declare_for(self, of: WorkoutOwnerPages) -> None:
         """Declare these pages for one type of owner."""
-        for path, access_of, declared, handler in self._declared:
+        pages_first = sorted(self._declared, key=lambda each: "on" in each[2])
+        for path, access_of, declared, handler in pages_first:
             page, own_path = _with_workout(of, handler), path.removeprefix(BLOCK) if of.is_single else path
             options = {**declared, "access": access_of(of)}
             if form_of := options.pop("form_of", None):

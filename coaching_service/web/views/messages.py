@@ -1,34 +1,40 @@
-"""The conversation with a client, and the inbox: unread messages, responses to review, forms without an answer."""
+"""The conversation with a client, for the coach and for the client, and the inbox."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import timedelta
 from typing import Annotated, Any, TypedDict
 
+from aiohttp import web
 from marshmallow import fields
+from marshmallow.validate import Range
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach
+from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.events import EventType
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.changes import service
+from coaching_service.people.customers import service as customers
 from coaching_service.progress.conversation import attachments
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText, NewMessage
 from coaching_service.progress.form_requests import service as form_requests
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.web.page_queries import PartQuery, list_url
-from coaching_service.web.pages import Pages, Redirect
+from coaching_service.web.pages import Pages, PartQuery, Redirect, list_url
 from coaching_service.web.views.customer_layout import customer_path, load_header
 
-pages = Pages("/app")
+pages = Pages("")
+
+_coach = pages.below("/app")
 _MESSAGES = "/customers/{customerId}/messages"
-_inbox = pages.below("/inbox")
+_inbox = _coach.below("/inbox")
 _PAGE_SIZE = 30
 _CONVERSATIONS, _FORMS, _OVERDUE, _UPCOMING = 30, 20, 100, 10
 MESSAGE_FORM = MultipartBody("file", attachments.CONTENT_TYPES, MessageText, size_limit="attachment")
@@ -40,7 +46,7 @@ class FileQuery(TypedDict):
     size: Annotated[str, fields.String(), Default("full")]
 
 
-@pages.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), template="messages/conversation.html")
+@_coach.get(_MESSAGES, access=coach(CUSTOMERS.VIEW), template="messages/conversation.html")
 async def messages_page(ctx: Context, customer_id: ObjectId, query: PartQuery) -> dict[str, Any]:
     """The messages of a client, oldest first, with a form to write; the newest part follows what is written.
 
@@ -78,7 +84,7 @@ def is_unread(message: Message, *, to_client: bool = False) -> bool:
     return is_received and message["readAt"] is None and message["text"] is not None
 
 
-@pages.post(_MESSAGES, access=coach(CUSTOMERS.EDIT), form=MESSAGE_FORM, file_optional=True, on=messages_page)
+@_coach.post(_MESSAGES, access=coach(CUSTOMERS.EDIT), form=MESSAGE_FORM, file_optional=True, on=messages_page)
 async def write_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
     await conversation.mark_read(ctx, customer_id)
@@ -94,7 +100,7 @@ async def send_message(ctx: Context, customer_id: ObjectId, form: MessageText, f
     await conversation.create(ctx, customer_id, new)
 
 
-@pages.get(f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file", access=coach(CUSTOMERS.VIEW), template="")
+@_coach.get(f"{_MESSAGES}/{{messageId}}/attachments/{{attachmentId}}/file", access=coach(CUSTOMERS.VIEW), template="")
 async def message_file(
     ctx: Context, customer_id: ObjectId, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery
 ) -> Download:
@@ -102,7 +108,7 @@ async def message_file(
     return await attachments.read(ctx, customer_id, message_id, attachment_id, small=query["size"] == "small")
 
 
-@pages.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page, deletes=True)
+@_coach.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page, deletes=True)
 async def delete_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Redirect:
     """Delete a message of the coach, or recall one of the coach's assistant that has not been sent."""
     message = await conversation.get(ctx, customer_id, message_id)
@@ -165,3 +171,89 @@ async def mark_response_reviewed(ctx: Context, response_id: ObjectId) -> Redirec
     """Mark a response as reviewed."""
     await form_responses.set_reviewed(ctx, response_id, reviewed=True)
     return Redirect(f"{_inbox.prefix}#responses", "Marked as reviewed.")
+
+
+# --- Messages that appear on an open page: what its script asks for, and waits for ------------------------------------
+# A request is held until a message is written, changed or deleted, at most 25 seconds: less than proxies wait. The page
+# itself has the messages: the script reads it again, as any browser would.
+
+
+_SHOWN: tuple[EventType, ...] = ("message.created", "message.updated", "message.deleted")
+_WAIT_SECONDS = 25
+_LAST = 10**15
+
+
+class LiveQuery(TypedDict):
+    """The number that the page continues from; without it, the answer is the last number, at once."""
+
+    after: Annotated[int | None, fields.Integer(validate=Range(0, _LAST)), Default(None)]
+
+
+@pages.get("/app/customers/{customerId}/messages/live", access=coach(CUSTOMERS.VIEW), template="", request_class="held")
+async def follow_conversation(ctx: Context, customer_id: ObjectId, query: LiveQuery) -> web.StreamResponse:
+    """Wait for the next message of a conversation; answers `{after, hasNews}`."""
+    async with ctx.turn():
+        await customers.get_visible(ctx, customer_id, customers.SCOPE_FIELDS)
+    return await _follow(ctx, query, lambda client: client == customer_id)
+
+
+@pages.get("/app/inbox/live", access=coach(CUSTOMERS.VIEW), template="", request_class="held")
+async def follow_inbox(ctx: Context, query: LiveQuery) -> web.StreamResponse:
+    """Wait for the next message of a client in the coach's scope; answers `{after, hasNews}`."""
+    async with ctx.turn():
+        in_scope = await customers.list_ids_in_scope(ctx)
+    return await _follow(ctx, query, lambda client: in_scope is None or client in in_scope)
+
+
+@pages.get("/train/messages/live", access=customer(), template="", request_class="held")
+async def follow_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamResponse:
+    """Wait for the next message of the client's conversation; answers `{after, hasNews}`."""
+    return await _follow(ctx, query, lambda client: client == ctx.caller.id)
+
+
+async def _follow(ctx: Context, query: LiveQuery, is_shown: Callable[[ObjectId | None], bool]) -> web.StreamResponse:
+    if query["after"] is None:
+        async with ctx.turn():
+            return _answer(await service.find_position(ctx), has_news=False)
+    followed = await service.follow(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
+    return _answer(followed.position, has_news=followed.has_event)
+
+
+def _answer(position: int, *, has_news: bool) -> web.Response:
+    return web.json_response({"after": position, "hasNews": has_news}, headers={"Cache-Control": "no-store"})
+
+
+# --- The conversation of a client with the coaches --------------------------------------------------------------------
+
+
+_client = pages.below("/train/messages")
+
+
+@_client.get("", access=customer(), template="train/messages.html")
+async def own_messages_page(ctx: Context, query: PartQuery) -> dict[str, Any]:
+    """The messages by day, the newest last, with a form to write; opening the newest marks all as read."""
+    shown = await load_messages(ctx, ctx.caller.id, _client.prefix, query)
+    if shown["first_new"]:
+        await conversation.mark_read(ctx, ctx.caller.id)
+    today = ctx.caller.today()
+    return shown | {"day_names": {today: "Today", today - timedelta(days=1): "Yesterday"}, "unread_messages": 0}
+
+
+@_client.post("", access=customer(), form=MESSAGE_FORM, file_optional=True, on=own_messages_page)
+async def send_own_message(ctx: Context, form: MessageText, file: StoredFile | None) -> Redirect:
+    """Send a message, with a file if one is chosen, to the coaches."""
+    await send_message(ctx, ctx.caller.id, form, file)
+    return Redirect(_client.prefix)
+
+
+@_client.get("/{messageId}/attachments/{attachmentId}/file", access=customer(), template="")
+async def own_message_file(ctx: Context, message_id: ObjectId, attachment_id: ObjectId, query: FileQuery) -> Download:
+    """One file of a message, for the client who is signed in; browsers do not keep it."""
+    return await attachments.read(ctx, ctx.caller.id, message_id, attachment_id, small=query["size"] == "small")
+
+
+@_client.post("/{messageId}/delete", access=customer(), on=own_messages_page, deletes=True)
+async def delete_own_message(ctx: Context, message_id: ObjectId) -> Redirect:
+    """Delete a message of the client."""
+    await conversation.delete(ctx, ctx.caller.id, message_id)
+    return Redirect(_client.prefix, "Message deleted.")

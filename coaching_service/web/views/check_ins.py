@@ -1,13 +1,14 @@
-"""The recurring check-ins of a client, and the answers to forms, each next to those of the time before."""
+"""Check-ins and forms, of a client as the coach sees them and as the client answers them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, coach
+from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
@@ -22,16 +23,29 @@ from coaching_service.library.forms.models import QuestionType
 from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.check_ins.models import NewCheckIn, Recurrence
+from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.models import FormResponse
-from coaching_service.progress.logs.schemas import TaskItemLog
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.schemas import ITEM_LOG, TaskItemLog
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.models import FormItem
 from coaching_service.web.forms import parse_value
-from coaching_service.web.page_queries import PageQuery, list_url
-from coaching_service.web.pages import Pages, Redirect
-from coaching_service.web.views.customer_layout import customer_path, load_header
-from coaching_service.web.views.item_results import describe_answer
+from coaching_service.web.pages import PageQuery, Pages, Redirect, list_url
+from coaching_service.web.views.customer_layout import (
+    customer_path,
+    form_path,
+    is_session,
+    label_day,
+    load_header,
+    workout_path,
+)
+from coaching_service.web.views.results import describe_answer, describe_results
 
-pages = Pages("/app/customers/{customerId}/check-ins")
+pages = Pages("")
+
+_coach = pages.below("/app/customers/{customerId}/check-ins")
 _RESPONSES_PER_PAGE = 8
 TASK = "task"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -58,7 +72,7 @@ class CheckInForm(CheckInChoice):
     until: Annotated[str | None, Date()]
 
 
-@pages.get("", access=coach(CUSTOMERS.VIEW), template="customer/check_ins.html")
+@_coach.get("", access=coach(CUSTOMERS.VIEW), template="customer/check_ins.html")
 async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     """The recurring check-ins of a client, with a form to add one."""
     customer = await load_header(ctx, customer_id)
@@ -90,7 +104,7 @@ def describe_rhythm(recurrence: Recurrence) -> str:
     return "Every day" if recurrence["everyDays"] == 1 else f"Every {recurrence['everyDays']} days"
 
 
-@pages.post("", access=coach(CUSTOMERS.EDIT), on=check_ins_page)
+@_coach.post("", access=coach(CUSTOMERS.EDIT), on=check_ins_page)
 async def add_check_in(ctx: Context, customer_id: ObjectId, form: CheckInForm) -> Redirect:
     """Add a recurring check-in."""
     check_in = await check_ins.create(ctx, customer_id, to_check_in(form))
@@ -119,7 +133,7 @@ def to_check_in(form: CheckInForm) -> NewCheckIn:
     }
 
 
-@pages.post("/{checkInId}/end", access=coach(CUSTOMERS.EDIT), on=check_ins_page, deletes=True)
+@_coach.post("/{checkInId}/end", access=coach(CUSTOMERS.EDIT), on=check_ins_page, deletes=True)
 async def end_check_in(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> Redirect:
     """End a recurring check-in."""
     await check_ins.delete(ctx, customer_id, check_in_id)
@@ -150,7 +164,7 @@ class _ComparedResponse(TypedDict):
     answers: list[_ComparedAnswer]
 
 
-@pages.get("/responses", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), template="customer/responses.html")
+@_coach.get("/responses", access=coach(CUSTOMERS.VIEW, FORMS.VIEW), template="customer/responses.html")
 async def responses_page(ctx: Context, customer_id: ObjectId, query: PageQuery) -> dict[str, Any]:
     """The responses of a client, the latest first."""
     customer, responses = await gather_reads(
@@ -193,7 +207,7 @@ def _form_key(response: FormResponse) -> object:
     return response["formId"] or response["formName"]
 
 
-@pages.post("/responses/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page)
+@_coach.post("/responses/{responseId}/review", access=coach(CUSTOMERS.VIEW, FORMS.EDIT), on=responses_page)
 async def review_response(ctx: Context, customer_id: ObjectId, response_id: ObjectId, query: PageQuery) -> Redirect:
     """Mark a response as reviewed."""
     response = await form_responses.set_reviewed(ctx, response_id, reviewed=True)
@@ -262,3 +276,91 @@ def _parse_answer(row: AnswerRow) -> Any:
 def recorded_answers(item: Mapping[str, Any]) -> dict[str, Any]:
     """Return the recorded answers of an item by the identifier of the question; none unless it is a form."""
     return {str(answer["questionId"]): answer["value"] for answer in item.get("answers") or ()}
+
+
+# --- The forms a client answers, and the answers given so far ---------------------------------------------------------
+
+
+_client = pages.below("/train")
+
+_FORM = "/workouts/{wblockId}/items/{witemId}/form"
+_PAGE_SIZE = 10
+_MAX_COMMENTS = 50
+
+
+class _FormQuery(TypedDict):
+    """`edit`: show the form though it has been answered."""
+
+    edit: Annotated[bool, Default(False)]
+
+
+@_client.get(_FORM, access=customer(), template="train/form.html")
+async def form_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: _FormQuery) -> dict[str, Any]:
+    """The questions of a form, or the answers if there are any."""
+    block, item = await _read_form(ctx, wblock_id, witem_id)
+    results = describe_results(item, ctx.caller.load_unit)
+    return {
+        "item": item,
+        "recorded": recorded_answers(item),
+        "results": results,
+        "shows_results": results is not None and item["isCompleted"] and not query["edit"],
+        "comments": await _list_comments(ctx, wblock_id, witem_id) if item["isCompleted"] else [],
+        "page_path": form_path(wblock_id, witem_id),
+        "back": _back_path(block),
+        "back_name": block["name"] if is_session(block) else "Today",
+        "day": label_day(str(block["date"]), ctx.caller.today()),
+    }
+
+
+async def _read_form(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, FormItem]:
+    """Return a workout of the client and its form. Raises NotFound, also for an item that is no form."""
+    block = await logs.get_own_block(ctx, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    if item["type"] != "FORM":
+        raise NotFound("form")
+    return block, item
+
+
+async def _list_comments(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> list[Document]:
+    """Return the comments on a form, the first one first."""
+    page = await conversation.list_messages(ctx, ctx.caller.id, limit=_MAX_COMMENTS, block_id=block_id)
+    return [
+        {"author": message["author"], "text": message["text"], "createdAt": message["createdAt"]}
+        for message in reversed(page["docs"])
+        if message["text"] is not None and message["about"] is not None and message["about"]["witemId"] == item_id
+    ]
+
+
+def _back_path(block: Block) -> str:
+    return workout_path(block["_id"]) if is_session(block) else "/train"
+
+
+@_client.post(_FORM, access=customer(), form=ANSWERS_FORM, on=form_page)
+async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: FormAnswers) -> Redirect:
+    """Store the answers to a form, in place of earlier ones."""
+    block, item = await _read_form(ctx, wblock_id, witem_id)
+    log = {
+        "isCompleted": True,
+        "answers": answer_requests(form),
+        "comment": form["comment"],
+        "pain": item.get("pain"),
+    }
+    await logs.log_item(ctx, ctx.caller.id, wblock_id, witem_id, ITEM_LOG.load(log))
+    return Redirect(_back_path(block), f"{item['form']['name']} sent. Your coach will see your answers.")
+
+
+@_client.get("/form-responses", access=customer(), template="train/form_responses.html")
+async def form_responses_page(ctx: Context, query: PageQuery) -> dict[str, Any]:
+    """The answers to forms, the latest first."""
+    responses = await form_responses.list_between(ctx, ctx.caller.id, None, None)
+    first = skip_of(query["page"], _PAGE_SIZE)
+    shown = responses[first : first + _PAGE_SIZE]
+    places = await form_responses.locate_own(ctx, [response["_id"] for response in shown])
+    return {
+        "responses": shown,
+        "paths": {response_id: form_path(*place) for response_id, place in places.items()},
+        "page": page_document(shown, len(responses), query["page"], _PAGE_SIZE),
+        "address": list_url("/train/form-responses", query),
+        "describe_answer": describe_answer,
+        "label_day": partial(label_day, today=ctx.caller.today()),
+    }

@@ -1,0 +1,471 @@
+"""What a client recorded, in words and next to what was planned; and values that have to be confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from math import ceil
+from typing import Annotated, Any, TypedDict
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.errors import InvalidFields, invalid_field
+from coaching_service.core.fields import Default
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import CalendarDate, Number, SearchedDate
+from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
+from coaching_service.people.activity import record_types
+from coaching_service.people.activity.record_types import (
+    ESTIMATED_ONE_REP_MAX,
+    HEAVIEST_LOAD,
+    LEAST_ASSISTANCE,
+    MOST_REPS,
+    RecordType,
+)
+from coaching_service.progress.metrics.service import find_far_values
+from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.training.workouts.blocks import service as workouts
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import descriptions
+from coaching_service.training.workouts.items.models import (
+    CircuitItem,
+    ExerciseItem,
+    FormItem,
+    MetricsItem,
+    Skip,
+    Swap,
+    WorkItem,
+)
+from coaching_service.training.workouts.reports.models import LiftResult
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, RecordKey, unit_of
+from coaching_service.web.formatting import (
+    best_records,
+    format_date,
+    format_duration,
+    format_number,
+    quantity,
+    record_name,
+    record_value,
+)
+
+_NOT_COMPLETED = "not completed"
+
+
+class SetResult(TypedDict):
+    """One set in words: `set` is its number or name, `effort` its RPE and RIR."""
+
+    set: str
+    planned: str
+    done: str
+    effort: str
+    isCompleted: bool
+
+
+class ItemResults(TypedDict):
+    """What was recorded for an item; `answers` are pairs of question or metric and its answer or value."""
+
+    completedAt: datetime | None
+    comment: str | None
+    pain: str | None
+    skipped: str | None
+    swappedFor: str | None
+    sets: list[SetResult]
+    answers: list[tuple[str, str]]
+
+
+def describe_results(item: WorkItem, unit: str) -> ItemResults | None:
+    """Describe what was recorded for an item, or return None if nothing was; loads are in `unit`."""
+    if not items.is_recorded(item):
+        return None
+    swap = item.get("swappedFor")
+    return {
+        "completedAt": item["completedAt"],
+        "comment": item["comment"],
+        "pain": item.get("pain"),
+        "skipped": _describe_choice("", item.get("skipped")),
+        "swappedFor": _describe_choice(swap["exercise"]["name"], swap) if swap else None,
+        "sets": list(_sets(item, unit)),
+        "answers": list(_answers(item)),
+    }
+
+
+def _describe_choice(name: str, choice: Skip | Swap | None) -> str | None:
+    """Describe why a client skipped an item, or what the client did in its place; None if the client did not."""
+    if choice is None:
+        return None
+    return ": ".join(filter(None, (name, choice["reason"]))) or "no reason given"
+
+
+def _sets(item: WorkItem, unit: str) -> Iterator[SetResult]:
+    if item["type"] == "EXERCISE" and item["customerSets"]:
+        for _, label, planned, logged in pair_sets(item):
+            yield _set_result(label, planned, logged, unit)
+    elif item["type"] == "CIRCUIT":
+        yield from _circuit_sets(item, unit)
+
+
+def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
+    if item["type"] == "FORM":
+        yield from _form_answers(item)
+    elif item["type"] == "METRICS":
+        yield from _metric_values(item)
+
+
+def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, str, PlannedSet | None, CustomerSet | None]]:
+    """Yield the planned and the logged sets of an exercise with their labels, by index; a second one was not planned.
+
+    The label of a set that was logged of the planned exercise, though another was done, has its name.
+    """
+    planned = {each["index"]: each for each in item["exerciseSets"]}
+    logged: dict[int, list[CustomerSet | None]] = {}
+    for each in item["customerSets"]:
+        logged.setdefault(each["index"], []).append(each)
+    for index in sorted(planned.keys() | logged.keys()):
+        for position, done in enumerate(logged.get(index, [None])):
+            is_of_planned = done is not None and done["exerciseId"] == item["exerciseId"]
+            label = f"{index}: {item['exercise']['name']}" if is_of_planned else str(index)
+            yield index, label, planned.get(index) if position == 0 else None, done
+
+
+def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:
+    """Yield every logged set, by round and order of the circuit's exercises; sets of removed exercises last."""
+    entries = {entry["exerciseId"]: entry for entry in circuit["circuitExercises"]}
+    order = {exercise_id: position for position, exercise_id in enumerate(entries)}
+
+    def position(logged: CustomerSet) -> tuple[int, int, int]:
+        exercise_id = logged["exerciseId"]
+        return logged["round"] or 0, order[exercise_id] if exercise_id in order else len(order), logged["index"]
+
+    for logged in sorted(circuit["customerSets"], key=position):
+        entry = entries.get(logged["exerciseId"]) if logged["exerciseId"] else None
+        sets = entry["sets"] if entry else []
+        label = f"Round {logged['round']}: {entry['exercise']['name'] if entry else 'removed exercise'}"
+        if len(sets) != 1:
+            label += f", set {logged['index']}"
+        planned = next((planned for planned in sets if planned["index"] == logged["index"]), None)
+        yield _set_result(label, planned, logged, unit)
+
+
+def _set_result(label: str, planned: PlannedSet | None, logged: CustomerSet | None, unit: str) -> SetResult:
+    return {
+        "set": label,
+        "planned": (descriptions.describe_set(planned, unit) if planned else "") or "–",
+        "done": describe_logged_set(logged, unit) if logged else _NOT_COMPLETED,
+        "effort": describe_effort(logged) if logged else "",
+        "isCompleted": bool(logged and logged["isCompleted"]),
+    }
+
+
+_KINDS = {"drop": "drop set", "failure": "to failure"}
+
+
+def describe_logged_set(logged: CustomerSet, unit: str) -> str:
+    """Describe a logged set, such as `8, 60 kg` or, if it was not completed, `4, 60 kg (not completed)`."""
+    parts = [
+        descriptions.format_number(logged["reps"]),
+        descriptions.format_number(logged["seconds"], "s"),
+        descriptions.format_number(logged["meters"], "m"),
+        descriptions.format_number(logged["load"], unit),
+    ]
+    amounts = ", ".join(part for part in parts if part)
+    if logged["isCompleted"]:
+        return amounts or "done"
+    return f"{amounts} ({_NOT_COMPLETED})" if amounts else _NOT_COMPLETED
+
+
+def describe_effort(logged: CustomerSet) -> str:
+    """Describe the kind and the effort of a logged set, such as `warm-up`, `RPE 8`; empty if none was logged."""
+    efforts = [
+        f"{name} {descriptions.format_number(logged[key])}"
+        for name, key in descriptions.EFFORT_FIELDS
+        if logged[key] is not None
+    ]
+    return ", ".join([*describe_kind(logged), *efforts])
+
+
+def describe_kind(logged: CustomerSet) -> list[str]:
+    """Return what a logged set was, if it was not a normal one."""
+    kind = logged.get("setKind", "normal")
+    return [*(["warm-up"] if logged.get("isWarmup") else []), *([_KINDS[kind]] if kind in _KINDS else [])]
+
+
+def _form_answers(item: FormItem) -> Iterator[tuple[str, str]]:
+    if item["answers"] is None:
+        return
+    answers = {answer["questionId"]: answer["value"] for answer in item["answers"]}
+    for question in item["form"]["questions"]:
+        unit = "of 10" if question["type"] == "rating" else ""
+        yield question["label"], describe_answer(answers.get(question["_id"]), unit)
+
+
+def describe_answer(value: Any, unit: str = "") -> str:
+    """Describe the answer to a question: a text, a number, or a list of options."""
+    if value in (None, "", []):
+        return "–"
+    if isinstance(value, list):
+        return ", ".join(value)
+    return value if isinstance(value, str) else descriptions.format_number(value, unit)
+
+
+def _metric_values(item: MetricsItem) -> Iterator[tuple[str, str]]:
+    metrics = {metric["_id"]: metric for metric in item["metricsFields"]["metrics"]}
+    for recorded in item["values"] or ():
+        metric = metrics.get(recorded["metricId"])
+        name = metric["name"] if metric else "Removed metric"
+        yield name, descriptions.format_number(recorded["value"], metric["metricUnit"]["shortName"] if metric else "")
+
+
+# --- A client's sets, records and results in an exercise, in words and in the unit that the client has chosen ---------
+
+
+def show_records(ctx: Context, records: Sequence[PersonalRecord]) -> list[PersonalRecord]:
+    """Return personal records, with loads in the client's unit."""
+    return [_show_record(record, ctx.caller.load_unit) for record in records]
+
+
+def _show_record(record: PersonalRecord, load_unit: str) -> PersonalRecord:
+    if record["unit"] not in LOAD_UNITS or record["unit"] == load_unit:
+        return record
+    return {**record, "value": convert_stored_load(record["value"], record["unit"], load_unit), "unit": load_unit}
+
+
+def show_results(ctx: Context, results: Sequence[LiftResult]) -> list[LiftResult]:
+    """Return what was done of an exercise in workouts, with its loads in the client's unit."""
+    unit, shown_unit = ctx.caller.company.load_unit, ctx.caller.load_unit
+    if unit == shown_unit:
+        return list(results)
+    return [
+        {
+            **result,
+            "volumeLoad": convert_stored_load(result["volumeLoad"], unit, shown_unit),
+            "bests": [
+                {**best, "value": convert_stored_load(best["value"], unit, shown_unit)}
+                if unit_of(best["kind"]) is None
+                else best
+                for best in result["bests"]
+            ],
+        }
+        for result in results
+    ]
+
+
+_FASTEST_SHOWN = 3
+# The types of values that say most about an exercise, the one to prefer first.
+_MAIN_TYPES: tuple[record_types.RecordType, ...] = (
+    record_types.ESTIMATED_ONE_REP_MAX,
+    record_types.HEAVIEST_LOAD,
+    record_types.LEAST_ASSISTANCE,
+    record_types.MOST_REPS,
+    record_types.FARTHEST_DISTANCE,
+    record_types.LONGEST_TIME,
+)
+
+Point = tuple[str, float]
+
+
+class NamedRecord(TypedDict):
+    """A personal record in words."""
+
+    name: str
+    value: str
+    date: str
+
+
+class DoneSet(TypedDict):
+    """A set in words: `effort` is its RPE and reps in reserve, if they were entered."""
+
+    amount: str
+    effort: str
+    isCompleted: bool
+
+
+def describe_set(done: CustomerSet, unit: str) -> DoneSet:
+    """Describe a set that was logged, such as `60 kg x 8`; loads are in `unit`."""
+    effort = [
+        *describe_kind(done),
+        *([f"RPE {format_number(done['rpe'])}"] if done["rpe"] is not None else []),
+        *([f"{format_number(done['rir'])} in reserve"] if done["rir"] is not None else []),
+    ]
+    return {"amount": _amount(done, unit), "effort": ", ".join(effort), "isCompleted": done["isCompleted"]}
+
+
+def _amount(done: CustomerSet, unit: str) -> str:
+    load = format_number(done["load"], unit) if done["load"] else ""
+    if load and done["reps"] is not None:
+        parts = [f"{load} × {done['reps']}"]
+    else:
+        parts = [load, quantity(done["reps"], "rep") if done["reps"] is not None else ""]
+    parts.append(format_duration(done["seconds"]) if done["seconds"] is not None else "")
+    parts.append(format_number(done["meters"], "m") if done["meters"] is not None else "")
+    return ", ".join(part for part in parts if part) or ("Done" if done["isCompleted"] else "Not done")
+
+
+def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
+    """Describe the best record of each type of one exercise; most reps only if no load was lifted.
+
+    Of the fastest times over a distance, the latest three.
+    """
+    best = best_records(records)
+    fastest = sorted(
+        (each for each in best if each["type"] == record_types.FASTEST), key=lambda each: each["date"], reverse=True
+    )
+    left_out = [each["_id"] for each in fastest[_FASTEST_SHOWN:]]
+    if any(each["type"] in (record_types.HEAVIEST_LOAD, record_types.LEAST_ASSISTANCE) for each in best):
+        left_out += [each["_id"] for each in best if each["type"] == record_types.MOST_REPS]
+    return [
+        {"name": _short_name(each), "value": _record_value(each), "date": each["date"]}
+        for each in best
+        if each["_id"] not in left_out
+    ]
+
+
+def _short_name(record: PersonalRecord) -> str:
+    return "Heaviest" if record["type"] == record_types.HEAVIEST_LOAD else record_name(record)
+
+
+def _record_value(record: PersonalRecord) -> str:
+    if record["type"] == record_types.MOST_REPS:
+        return quantity(int(record["value"]), "rep")
+    with_reps = record["type"] in (record_types.HEAVIEST_LOAD, record_types.LEAST_ASSISTANCE) and record["reps"]
+    return record_value(record) + (f" × {record['reps']}" if with_reps else "")
+
+
+def best_points(results: Iterable[LiftResult], key: RecordKey) -> list[Point]:
+    """Return the best value for a record of each workout that has one, by date."""
+    return [
+        (result["date"], best["value"])
+        for result in results
+        for best in result["bests"]
+        if (best["kind"], best.get("meters")) == key
+    ]
+
+
+def main_points(results: Sequence[LiftResult]) -> tuple[record_types.RecordType, list[Point]]:
+    """Return the type of value that says most about an exercise, with its points: none if it has no such values."""
+    for record_type in _MAIN_TYPES:
+        if points := best_points(results, RecordKey(record_type)):
+            return record_type, points
+    return record_types.MOST_REPS, []
+
+
+# --- A session in words: how it felt, how long it took, and the personal records set in it ----------------------------
+
+
+FEELINGS = ((1, "Bad"), (2, "Poor"), (3, "Okay"), (4, "Good"), (5, "Great"))
+_LONGEST = 360  # minutes; sets that are further apart were not logged while training
+_WITH_REPS = (HEAVIEST_LOAD, LEAST_ASSISTANCE)
+_NAMES: dict[RecordType, str] = {HEAVIEST_LOAD: "heaviest set", ESTIMATED_ONE_REP_MAX: "best estimated one-rep max"}
+
+
+class RecordText(TypedDict):
+    """A record: the exercise, and what was reached, such as `heaviest set: 100 kg for 5 reps`."""
+
+    exercise: str
+    text: str
+
+
+def describe_new_records(records: Sequence[PersonalRecord]) -> list[RecordText]:
+    """Return personal records in words."""
+    return [{"exercise": record["exerciseName"], "text": _describe(record)} for record in records]
+
+
+def _describe(record: PersonalRecord) -> str:
+    reps = f" for {quantity(record['reps'], 'rep')}" if record["reps"] and record["type"] in _WITH_REPS else ""
+    if record["type"] == MOST_REPS:
+        return f"most reps in a set: {descriptions.format_number(record['value'])}"
+    return f"{_NAMES.get(record['type'], record_name(record).lower())}: {record_value(record)}{reps}"
+
+
+def measure_minutes(block: Block) -> int | None:
+    """Return the minutes from the first to the last logged set; None with fewer than two, or if it is too long."""
+    times: list[datetime] = [
+        logged["loggedAt"]
+        for item in block["items"]
+        if item["type"] == "EXERCISE" or item["type"] == "CIRCUIT"
+        for logged in item["customerSets"]
+        if logged["isCompleted"] and "loggedAt" in logged
+    ]
+    if len(times) < 2:
+        return None
+    minutes = ceil((max(times) - min(times)).total_seconds() / 60)
+    return minutes if 0 < minutes <= _LONGEST else None
+
+
+# --- Measured values far from the last, which the user has to confirm; forms.py asks about loads --------------------
+
+
+class Confirmation(TypedDict):
+    """Whether the user has confirmed values, loads and amounts that are far from the last ones."""
+
+    confirmed: Annotated[bool, Default(False)]
+
+
+class ValueRow(TypedDict):
+    """The value of a metric, if one was entered."""
+
+    metricId: ObjectId
+    value: Annotated[float | None, Number(minimum=-1e12)]
+
+
+class ValuesForm(Confirmation):
+    """The values of the metrics of an item."""
+
+    values: Annotated[list[ValueRow], Default(list)]
+
+
+class ValueDate(TypedDict):
+    """The date of the value to delete."""
+
+    date: Annotated[str, SearchedDate()]
+
+
+async def require_confirmed_rows(ctx: Context, customer_id: ObjectId, block_id: ObjectId, form: ValuesForm) -> None:
+    """Check the rows `values` of the log of an item, in a workout of a client, as `require_confirmed_values` does.
+
+    Raises what it raises, and NotFound if the client has no such workout.
+    """
+    date = await workouts.get_date(ctx, ClientCalendar(customer_id), block_id)
+    values = entered_values(form["values"])
+    await require_confirmed_values(ctx, customer_id, str(date), values, confirmed=form["confirmed"])
+
+
+def entered_values(rows: Iterable[ValueRow]) -> dict[str, tuple[ObjectId, float]]:
+    """Return the metrics of the rows `values` with the values that were entered, by field."""
+    return {
+        f"values.{index}.value": (row["metricId"], row["value"])
+        for index, row in enumerate(rows)
+        if row["value"] is not None
+    }
+
+
+async def require_confirmed_values(
+    ctx: Context,
+    customer_id: ObjectId,
+    date: str,
+    values: Mapping[str, tuple[ObjectId, float]],
+    *,
+    confirmed: bool,
+) -> None:
+    """Raise InvalidFields for the fields whose values are far from the last, unless the user has confirmed them.
+
+    `values`: metrics with their new values, by field. The template shows `ui.confirm_values` then.
+    """
+    if confirmed:
+        return
+    far = await find_far_values(ctx, customer_id, date, dict(values.values()))
+    errors = [
+        (field, f"is far from the last value: {format_number(last['value'])} on {format_date(last['date'])}")
+        for field, (metric_id, _) in values.items()
+        if (last := far.get(metric_id))
+    ]
+    if errors:
+        errors.append(("confirmed", "has to be ticked if the value is right"))
+        raise InvalidFields([{"field": field, "code": "FAR_FROM_LAST", "message": text} for field, text in errors])
+
+
+def require_past_date(field: str, date: str, today: date, *, or_tomorrow: bool = False) -> None:
+    """Raise InvalidFields for `field` unless a date is from 1950 on and not after the client's `today`, or tomorrow."""
+    last, word = (today + timedelta(days=1), "tomorrow") if or_tomorrow else (today, "today")
+    if not CalendarDate.first <= date <= str(last):
+        raise invalid_field(field, f"must be a date from {CalendarDate.first[:4]} on and not after {word}")

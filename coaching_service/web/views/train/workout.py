@@ -1,0 +1,751 @@
+"""The page of a client's workout: its sets as rows of forms, its other items, and finishing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from string import ascii_uppercase
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+
+from aiohttp import web
+
+from coaching_service.core.auth.access import customer
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import InvalidFields, NotFound
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import LoggedTime
+from coaching_service.core.validation import TEXT_LENGTH, Input, Text
+from coaching_service.library.exercises import listing
+from coaching_service.people.account.service import convert_entered_load, convert_stored_load
+from coaching_service.people.push import keys as push_keys
+from coaching_service.people.push import service as push
+from coaching_service.progress.logs import service
+from coaching_service.progress.logs import service as logs
+from coaching_service.progress.logs.own_changes import LogFields
+from coaching_service.progress.logs.schemas import PAIN_LENGTH, NewSkip, NewSwap, WorkoutBlockLog
+from coaching_service.training import own_schedule
+from coaching_service.training.workouts import usual_loads
+from coaching_service.training.workouts.blocks.load_conversion import show_loads
+from coaching_service.training.workouts.blocks.models import Block, BlockLog
+from coaching_service.training.workouts.blocks.presentation import presented_volume
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items.descriptions import (
+    describe_amounts,
+    describe_details,
+    describe_item,
+    format_number,
+)
+from coaching_service.training.workouts.items.models import (
+    CircuitExercise,
+    CircuitItem,
+    ExerciseItem,
+    MetricValue,
+    Skip,
+    Swap,
+    WorkItem,
+)
+from coaching_service.training.workouts.sets import CustomerSet, PlannedSet, SetType
+from coaching_service.web.pages import KeywordQuery, Pages, Redirect
+from coaching_service.web.views.customer_layout import is_session, item_path, label_day, workout_path
+from coaching_service.web.views.results import (
+    FEELINGS,
+    Confirmation,
+    ValuesForm,
+    measure_minutes,
+    require_confirmed_rows,
+    show_records,
+)
+from coaching_service.web.views.results import describe_new_records as describe_records
+
+pages = Pages("/train")
+
+AmountName = Literal["load", "reps", "seconds", "meters", "rpe", "rir"]
+AMOUNTS: tuple[AmountName, ...] = ("load", "reps", "seconds", "meters", "rpe", "rir")
+_LABELS: Mapping[AmountName, str] = {
+    "load": "load",
+    "reps": "reps",
+    "seconds": "seconds",
+    "meters": "meters",
+    "rpe": "RPE",
+    "rir": "RIR",
+}
+_CAPTIONS: Mapping[AmountName, str] = {"reps": "reps", "seconds": "s", "meters": "m", "rpe": "RPE", "rir": "RIR"}
+# The amounts of each type of set, and those that a client may add.
+_COLUMNS: Mapping[SetType, tuple[AmountName, ...]] = {
+    "reps_load": ("load", "reps"),
+    "reps": ("reps",),
+    "time": ("seconds",),
+    "time_load": ("load", "seconds"),
+    "distance": ("meters",),
+    "distance_load": ("load", "meters"),
+}
+_ADDITIONAL: Mapping[SetType, tuple[AmountName, ...]] = {
+    "reps_load": (),
+    "reps": ("load",),
+    "time": ("load",),
+    "time_load": (),
+    "distance": ("seconds", "load"),
+    "distance_load": ("seconds",),
+}
+_EFFORT: tuple[AmountName, ...] = ("rpe", "rir")
+_MOST_IN_ONE_LINE = 2
+_MAX_ROWS = 300
+
+
+class Amount(NamedTuple):
+    """One field of a row: its name, the caption above it, its whole label, its value, and what is shown without one."""
+
+    name: AmountName
+    caption: str
+    label: str
+    value: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class SetRow:
+    """One set with its form.
+
+    `label` names it, `number` is its short name. `target` is what is planned, `details` how it is done as far as that
+    differs from the other sets, `last` what the client did the last time. `logged_at` is the stored time (UTC) of a set
+    that has one. `amounts` are always shown, `more` on demand.
+    """
+
+    id: str
+    item_id: ObjectId
+    exercise_id: ObjectId
+    exercise_name: str
+    round: int | None
+    index: int
+    number: str
+    label: str
+    target: str
+    details: Sequence[str]
+    last: str
+    rest: int | None
+    is_done: bool
+    is_logged: bool
+    logged_at: datetime | None
+    amounts: Sequence[Amount]
+    more: Sequence[Amount]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether there is no room for text in the line of the fields on a phone."""
+        return len(self.amounts) > _MOST_IN_ONE_LINE
+
+
+@dataclass(frozen=True)
+class ItemRows:
+    """The rows of an exercise or circuit, in order; `facts` apply to every set. `extra` is a set beyond the plan."""
+
+    rows: Sequence[SetRow] = ()
+    facts: Sequence[str] = ()
+    extra: SetRow | None = None
+
+    @property
+    def facts_text(self) -> str:
+        """The facts as one phrase."""
+        text = ", ".join(self.facts)
+        return text[:1].upper() + text[1:]
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something was logged that is shown on demand only."""
+        return any(amount.value for row in self.rows if row.is_logged for amount in row.more)
+
+
+@dataclass(frozen=True)
+class _Series:
+    """The sets of one exercise within an item and, in a circuit, a round."""
+
+    item_id: ObjectId
+    exercise_id: ObjectId
+    name: str
+    unit: str
+    columns: Sequence[AmountName]
+    additional: Sequence[AmountName]
+    facts: Sequence[str]
+    last: Mapping[int, CustomerSet]
+    is_other_exercise: bool = False
+
+    def row(
+        self, label: str, planned: PlannedSet | None, logged: CustomerSet | None, index: int, round_number: int | None
+    ) -> SetRow:
+        exercise_id = (logged["exerciseId"] if logged else None) or self.exercise_id
+        amounts = [self._amount(name, label, planned, logged, index) for name in self.columns]
+        more = [self._amount(name, label, planned, logged, index) for name in self.additional]
+        rest = planned["rest"] if planned else None
+        return SetRow(
+            id=f"set-{self.item_id}-{exercise_id}-{round_number or 0}-{index}",
+            item_id=self.item_id,
+            exercise_id=exercise_id,
+            exercise_name=self.name,
+            round=round_number,
+            index=index,
+            number=str(index),
+            label=label,
+            target=self._describe_target(planned),
+            details=[each for each in describe_details(planned) if each not in self.facts] if planned else (),
+            last=_describe_done(self.last[index], self.unit) if index in self.last else "",
+            rest=round(rest) if rest else None,
+            is_done=bool(logged and logged["isCompleted"]),
+            is_logged=logged is not None,
+            logged_at=logged.get("loggedAt") if logged else None,
+            amounts=amounts,
+            more=more,
+        )
+
+    def _describe_target(self, planned: PlannedSet | None) -> str:
+        """Return the load before the quantity, as in what was done: the same order in both lines of a row."""
+        if planned is None:
+            return ""
+        planned = self._without_load(planned)
+        amounts = describe_amounts(planned, self.unit)
+        quantities = describe_amounts({**planned, "load": None, "loadPercent": None}, self.unit)
+        return " × ".join([*amounts[len(quantities) :], *quantities])
+
+    def _without_load(self, planned: PlannedSet) -> PlannedSet:
+        """Return the plan, without its load if another exercise is done: it was meant for the planned one."""
+        return {**planned, "load": None, "loadPercent": None} if self.is_other_exercise else planned
+
+    def _amount(
+        self, name: AmountName, label: str, planned: PlannedSet | None, logged: CustomerSet | None, index: int
+    ) -> Amount:
+        caption = self.unit if name == "load" else _CAPTIONS[name]
+        full_label = f"{label}: {_LABELS[name]}" + (f" in {self.unit}" if name == "load" else "")
+        hint = ""
+        if logged is not None:
+            value = logged[name]
+        else:
+            value = self._planned_value(name, planned)
+            if name == "load" and value is None and index in self.last:
+                value = self.last[index]["load"]
+            if planned and name == "reps" and planned.get("isAmrap"):
+                hint = f"{plain(value)}+" if value is not None else "max"
+                value = None
+        return Amount(name, caption, full_label, plain(value), hint)
+
+    def _planned_value(self, name: AmountName, planned: PlannedSet | None) -> float | None:
+        if planned is None:
+            return None
+        planned = self._without_load(planned)
+        if name == "reps":
+            return _lower(planned.get("minPlannedReps"), planned.get("maxPlannedReps"))
+        if name == "seconds":
+            return _lower(planned.get("minPlannedSeconds"), planned.get("maxPlannedSeconds"))
+        if name == "meters":
+            return planned.get("plannedMeters")
+        return planned.get("load") if name == "load" else None
+
+
+def exercise_rows(item: ExerciseItem, unit: str) -> ItemRows:
+    """Return the rows of an exercise, each with the exercise that was or is to be done; loads are in `unit`."""
+    swap = item.get("swappedFor")
+    performed_id = swap["exerciseId"] if swap else item["exerciseId"]
+    name = swap["exercise"]["name"] if swap else item["exercise"]["name"]
+    planned = {each["index"]: each for each in item["exerciseSets"]}
+    logged = _logged_by_index(item, performed_id)
+    last_time = item.get("lastTime") if swap is None else None
+    columns, additional = _columns(item["exerciseSets"], item["customerSets"])
+    facts = _common_details(item["exerciseSets"])
+    last = _first_by_index(last_time["sets"]) if last_time else {}
+    series = _Series(item["_id"], performed_id, name, unit, columns, additional, facts, last, swap is not None)
+    indexes = sorted(planned.keys() | logged.keys())[:_MAX_ROWS]
+    rows = [series.row(f"{name}, set {index}", planned.get(index), logged.get(index), index, None) for index in indexes]
+    return ItemRows(rows, facts, _extra_row(series, rows))
+
+
+def circuit_rows(item: CircuitItem, unit: str) -> ItemRows:
+    """Return the rows of a circuit by round, then in the order of its exercises; loads are in `unit`."""
+    rows = []
+    series = [_circuit_series(item, entry, unit) for entry in item["circuitExercises"]]
+    logged = {(each["exerciseId"], each["round"] or 1, each["index"]): each for each in item["customerSets"]}
+    for round_number in range(1, item["rounds"] + 1):
+        for entry, of_entry in zip(item["circuitExercises"], series, strict=True):
+            for planned in entry["sets"]:
+                index = planned["index"]
+                label = f"{of_entry.name}, round {round_number}"
+                if len(entry["sets"]) > 1:
+                    label += f", set {index}"
+                done = logged.get((entry["exerciseId"], round_number, index))
+                rows.append(of_entry.row(label, planned, done, index, round_number))
+    return ItemRows(rows[:_MAX_ROWS])
+
+
+def count_sets(rows: Iterable[SetRow]) -> tuple[int, int]:
+    """Return how many sets are done, and how many there are."""
+    done = [row.is_done for row in rows]
+    return sum(done), len(done)
+
+
+def plain(value: float | None) -> str:
+    """Return a number as it is typed into a field, with at most three decimals; empty for None."""
+    return "" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def _circuit_series(item: CircuitItem, entry: CircuitExercise, unit: str) -> _Series:
+    exercise_id = entry["exerciseId"]
+    logged = [each for each in item["customerSets"] if each["exerciseId"] == exercise_id]
+    columns, additional = _columns(entry["sets"], logged)
+    return _Series(item["_id"], exercise_id, entry["exercise"]["name"], unit, columns, additional, (), {})
+
+
+def _extra_row(series: _Series, rows: Sequence[SetRow]) -> SetRow:
+    """Return the row of a set beyond the last one, with the values of that one."""
+    previous = rows[-1]
+    index = previous.index + 1
+    label = f"{series.name}, set {index}"
+    row = series.row(label, None, None, index, None)
+    values = {amount.name: amount for amount in previous.amounts}
+    amounts = [amount._replace(value=values[amount.name].value) for amount in row.amounts]
+    return replace(row, amounts=amounts, rest=previous.rest)
+
+
+def _logged_by_index(item: ExerciseItem, performed_id: ObjectId) -> dict[int, CustomerSet]:
+    """Return the logged sets by index: a completed one of any exercise, else one of the exercise done now."""
+    by_index: dict[int, CustomerSet] = {}
+    for logged in item["customerSets"]:
+        is_of_performed = (logged["exerciseId"] or item["exerciseId"]) == performed_id
+        known = by_index.get(logged["index"])
+        if logged["isCompleted"] and (known is None or not known["isCompleted"] or is_of_performed):
+            by_index[logged["index"]] = {**logged, "exerciseId": logged["exerciseId"] or item["exerciseId"]}
+        elif is_of_performed and known is None:
+            by_index[logged["index"]] = logged
+    return by_index
+
+
+def _first_by_index(sets: Iterable[CustomerSet]) -> dict[int, CustomerSet]:
+    first: dict[int, CustomerSet] = {}
+    for logged in sets:
+        if logged["isCompleted"]:
+            first.setdefault(logged["index"], logged)
+    return first
+
+
+def _columns(
+    planned: Sequence[PlannedSet], logged: Sequence[CustomerSet]
+) -> tuple[Sequence[AmountName], Sequence[AmountName]]:
+    """Return the amounts that every row of an exercise shows, and what it shows on demand."""
+    shown: set[AmountName] = {name for each in planned for name in _COLUMNS[each["type"]]}
+    if any(each["rpe"] is not None for each in planned):
+        shown.add("rpe")
+    if any(each["rir"] is not None for each in planned):
+        shown.add("rir")
+    shown |= {name for name in AMOUNTS if name not in _EFFORT and any(each[name] is not None for each in logged)}
+    additional = {name for each in planned for name in _ADDITIONAL[each["type"]]} | set(_EFFORT)
+    return [name for name in AMOUNTS if name in shown], [name for name in AMOUNTS if name in additional - shown]
+
+
+def _common_details(sets: Sequence[PlannedSet]) -> list[str]:
+    """Return what applies to every planned set, such as `rest 90 s`."""
+    first, *others = [describe_details(planned) for planned in sets] or [[]]
+    return [detail for detail in first if all(detail in other for other in others)]
+
+
+def _lower(minimum: float | None, maximum: float | None) -> float | None:
+    return maximum if minimum is None else minimum
+
+
+def _describe_done(logged: CustomerSet, unit: str) -> str:
+    """Describe a set that was done, such as `60 kg` by `8`."""
+    amounts = (
+        format_number(logged["load"], unit),
+        format_number(logged["reps"]),
+        format_number(logged["seconds"], "s"),
+        format_number(logged["meters"], "m"),
+    )
+    return " × ".join(amount for amount in amounts if amount)
+
+
+# --- The items of a client's workout in the order in which they are done: single items, supersets and circuits --------
+
+
+@dataclass(frozen=True)
+class Guide:
+    """An exercise with the coach's instructions, which may be empty."""
+
+    exercise_id: ObjectId
+    name: str
+    instructions: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """One item: `number` is its place in a superset, such as `A1`; `guides` are its exercises."""
+
+    item: WorkItem
+    title: str
+    number: str
+    guides: Sequence[Guide]
+    sets: ItemRows
+
+    @property
+    def rounds(self) -> Sequence[tuple[int, Sequence[SetRow]]]:
+        """The rows of a circuit by round."""
+        rounds: dict[int, list[SetRow]] = {}
+        for row in self.sets.rows:
+            rounds.setdefault(row.round or 1, []).append(row)
+        return list(rounds.items())
+
+
+@dataclass(frozen=True)
+class Group:
+    """Items that are done together: one, or the items of a superset with its `letter`."""
+
+    letter: str
+    cards: Sequence[Card]
+
+    @property
+    def rounds(self) -> Sequence[tuple[int, Sequence[SetRow]]]:
+        """The rows of a superset by round: the first sets of its exercises, then the second ones, and so on.
+
+        The rest of a round follows its last set.
+        """
+        active = [card.sets.rows for card in self.cards if not card.item.get("skipped")]
+        count = max((len(rows) for rows in active), default=0)
+        return [(at + 1, _rest_after_last([rows[at] for rows in active if at < len(rows)])) for at in range(count)]
+
+
+def _rest_after_last(rows: Sequence[SetRow]) -> list[SetRow]:
+    """Return the rows of a round with a rest after the last one only: its own, else the longest of the others."""
+    *others, last = rows
+    rest = last.rest or max((row.rest or 0 for row in others), default=0)
+    return [*(replace(row, rest=None) for row in others), replace(last, rest=rest or None)]
+
+
+def group_items(block: Block, unit: str) -> list[Group]:
+    """Return the items of a workout in groups; loads are in `unit`."""
+    supersets: dict[str, list[ExerciseItem]] = {}
+    for item in block["items"]:
+        if item["type"] == "EXERCISE" and item["supersetId"]:
+            supersets.setdefault(item["supersetId"], []).append(item)
+    letters = iter(_letters())
+    groups: list[Group] = []
+    for item in block["items"]:
+        members = supersets.get(item["supersetId"] or "", []) if item["type"] == "EXERCISE" else []
+        if len(members) < 2:
+            groups.append(Group("", [_card(item, unit)]))
+        elif members[0] is item:
+            letter = next(letters)
+            cards = [_card(member, unit, f"{letter}{at}") for at, member in enumerate(members, start=1)]
+            groups.append(Group(letter, cards))
+    return groups
+
+
+def rows_of(groups: Sequence[Group]) -> list[SetRow]:
+    """Return every set that is planned or logged, without sets of skipped items that are not done."""
+    return [
+        row
+        for group in groups
+        for card in group.cards
+        for row in card.sets.rows
+        if row.is_done or not card.item.get("skipped")
+    ]
+
+
+def _letters() -> Iterator[str]:
+    yield from ascii_uppercase
+    yield from (first + second for first in ascii_uppercase for second in ascii_uppercase)
+
+
+def _card(item: WorkItem, unit: str, number: str = "") -> Card:
+    title = describe_item(item, unit)["title"]
+    if item["type"] == "EXERCISE":
+        swap = item.get("swappedFor")
+        name = swap["exercise"] if swap else item["exercise"]
+        instructions = (None if swap else item["exerciseInstructions"]) or name["defaultInstructions"] or ""
+        sets = exercise_rows(item, unit)
+        if number:
+            sets = replace(sets, rows=[replace(row, number=number) for row in sets.rows])
+        return Card(item, name["name"], number, [Guide(name["_id"], name["name"], instructions)], sets)
+    if item["type"] == "CIRCUIT":
+        guides = [
+            Guide(
+                entry["exerciseId"],
+                entry["exercise"]["name"],
+                entry["instructions"] or entry["exercise"]["defaultInstructions"] or "",
+            )
+            for entry in item["circuitExercises"]
+        ]
+        return Card(item, item["circuitName"], "", guides, circuit_rows(item, unit))
+    return Card(item, title, "", (), ItemRows())
+
+
+# --- The page of a client's workout, the form of each set, and finishing the workout with a summary -------------------
+
+
+WORKOUT = "/workouts/{wblockId}"
+ITEM = f"{WORKOUT}/items/{{witemId}}"
+# What a script shows of a set after it was sent.
+_SHOWN = frozenset({"index", "round", "exerciseId", "isCompleted", "loggedAt", *AMOUNTS})
+
+
+class _Time(Input):
+    loggedAt = LoggedTime(allow_none=True, load_default=None)  # without a script that states it, the time is now
+
+
+class _SetForm(CustomerSet, Confirmation):
+    """A set; `loadUnit` is the unit of the page with the form."""
+
+    loadUnit: Literal["kg", "lb"] | None
+
+
+# Without the kind of the set, for which the page has no field: it stays as it was logged.
+_SET_FORM = input_of(_SetForm, _Time)(exclude=("isWarmup", "setKind"))
+
+
+@pages.get(WORKOUT, access=customer(), template="train/workout/workout.html", with_request=True)
+async def workout_page(ctx: Context, wblock_id: ObjectId, request: web.Request) -> dict[str, Any]:
+    """A workout: its sets and other items, and what was done of them."""
+    unit = ctx.caller.load_unit
+    block = show_loads(await service.read_own_workout(ctx, wblock_id), ctx, unit)
+    days_to_move = await own_schedule.list_days_to_move(ctx, [block])
+    groups = group_items(block, unit)
+    heaviest = await usual_loads.find_heaviest(ctx, ctx.caller.id, {row.exercise_id for row in rows_of(groups)})
+    stored = ctx.caller.company.load_unit
+
+    def highest_usual(row: SetRow) -> float:
+        return convert_stored_load(usual_loads.find_limit(heaviest.get(row.exercise_id), stored), stored, unit)
+
+    return {
+        "block": block,
+        "unit": unit,
+        "groups": groups,
+        "highest_usual": highest_usual,
+        "progress": count_sets(rows_of(groups)),
+        "is_session": is_session(block),
+        "feelings": FEELINGS,
+        "plain": plain,
+        "minutes": _proposed_minutes(block),
+        "workout_path": workout_path(wblock_id),
+        "days_to_move": days_to_move.get(block["_id"], ()),
+        "label_day": partial(label_day, today=ctx.caller.today()),
+        "rejected_item": request.match_info.get("witemId", ""),
+    }
+
+
+@pages.post(f"{ITEM}/sets", access=customer(), form=_SET_FORM, on=workout_page, idempotent=True)
+async def log_set(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm) -> Redirect:
+    """Log one set, or take it back."""
+    done = take(CustomerSet, form)
+    unit = form["loadUnit"] or ctx.caller.load_unit
+    if done.get("loggedAt") is None:
+        del done["loggedAt"]
+        if done["isCompleted"]:  # a script has asked before it stored the set on the device
+            await _require_confirmed_load(ctx, wblock_id, witem_id, form, unit)
+    if done["load"] is not None:
+        done["load"] = convert_entered_load(done["load"], unit, ctx.caller.company.load_unit)
+    block, records = await service.log_set(ctx, wblock_id, witem_id, done)
+    stored = show_loads(_find_set(block, witem_id, done), ctx, unit)
+    texts = describe_records(show_records(ctx, records))
+    notice = " ".join(f"New record: {each['exercise']}, {each['text']}." for each in texts)
+    data = {
+        "set": {name: value for name, value in stored.items() if name in _SHOWN},
+        "records": texts,
+        **_progress(ctx, block, witem_id),
+    }
+    anchor = f"set-{witem_id}-{stored['exerciseId']}-{stored['round'] or 0}-{stored['index']}"
+    return Redirect(f"{workout_path(wblock_id)}#{anchor}", notice, data=data)
+
+
+async def _require_confirmed_load(
+    ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _SetForm, unit: str
+) -> None:
+    """Raise InvalidFields if the load of a set is unusual and not confirmed."""
+    if form["load"] is None or form["confirmed"]:
+        return
+    block = await service.read_own_workout(ctx, wblock_id)
+    item = next((each for each in block["items"] if each["_id"] == witem_id), None)
+    swap = item.get("swappedFor") if item is not None else None
+    planned = item.get("exerciseId") if item is not None else None
+    exercise_id = form["exerciseId"] or (swap["exerciseId"] if swap else planned)
+    if not isinstance(exercise_id, ObjectId):
+        return
+    stored = ctx.caller.company.load_unit
+    load = convert_entered_load(form["load"], unit, stored)
+    heaviest = (await usual_loads.find_heaviest(ctx, ctx.caller.id, [exercise_id])).get(exercise_id)
+    if usual_loads.is_far(load, heaviest, stored):
+        described = usual_loads.describe_far(ctx, load, heaviest)
+        raise InvalidFields(
+            [
+                {"field": "load", "code": "UNUSUAL_AMOUNT", "message": f"is unusual: {described}"},
+                {"field": "confirmed", "code": "UNUSUAL_AMOUNT", "message": "has to be ticked if the load is right"},
+            ]
+        )
+
+
+def _proposed_minutes(block: Block) -> float | None:
+    """Return the duration to propose: as saved, or once all is done as measured."""
+    if block["durationMinutes"] is not None:
+        return block["durationMinutes"]
+    return measure_minutes(block) if block["isCompleted"] else None
+
+
+def _find_set(block: Block, item_id: ObjectId, sent: CustomerSet) -> CustomerSet:
+    """Return the logged set in the place of one that was sent, with its exercise; another one if that was later."""
+    item = next(item for item in block["items"] if item["_id"] == item_id)
+    if item["type"] != "EXERCISE" and item["type"] != "CIRCUIT":
+        raise ValueError("only exercises and circuits have sets")
+    swap = item.get("swappedFor")
+    own_id = None if item["type"] == "CIRCUIT" else swap["exerciseId"] if swap else item["exerciseId"]
+    sets: list[CustomerSet] = [{**each, "exerciseId": each["exerciseId"] or own_id} for each in item["customerSets"]]
+    place = (sent["exerciseId"] or own_id, sent["round"] or 1, sent["index"])
+    if item["type"] == "EXERCISE":  # a round means nothing there
+        return next(each for each in sets if (each["exerciseId"], each["index"]) == (place[0], place[2]))
+    return next(each for each in sets if (each["exerciseId"], each["round"] or 1, each["index"]) == place)
+
+
+def _progress(ctx: Context, block: Block, item_id: ObjectId) -> Document:
+    """Return how far an item and its workout are, for the script of the page."""
+    done, planned = count_sets(rows_of(group_items(block, ctx.caller.load_unit)))
+    item = next(item for item in block["items"] if item["_id"] == item_id)
+    return {
+        "item": {"_id": item_id, "isCompleted": item["isCompleted"]},
+        "workout": {"completedSets": done, "plannedSets": planned, "isCompleted": block["isCompleted"]},
+    }
+
+
+@pages.post(f"{WORKOUT}/finish", access=customer(), form=WorkoutBlockLog(), on=workout_page)
+async def finish_workout(ctx: Context, wblock_id: ObjectId, form: BlockLog) -> Redirect:
+    """Save how long and how hard the workout was; without a duration, the time from the first to the last set."""
+    log: BlockLog = {"feeling": None, **form}
+    if log["durationMinutes"] is None:
+        log["durationMinutes"] = measure_minutes(await logs.get_own_block(ctx, wblock_id))
+    await logs.log_block(ctx, ctx.caller.id, wblock_id, log)
+    return Redirect(f"{workout_path(wblock_id)}/summary")
+
+
+@pages.get(f"{WORKOUT}/summary", access=customer(), template="train/workout/summary.html")
+async def summary_page(ctx: Context, wblock_id: ObjectId) -> dict[str, Any]:
+    """What was done in a workout, and the records set in it."""
+    unit = ctx.caller.load_unit
+    stored = await service.read_own_workout(ctx, wblock_id)
+    block = show_loads(stored, ctx, unit)
+    groups = group_items(block, unit)
+    done, planned = count_sets(rows_of(groups))
+    return {
+        "block": block,
+        "unit": unit,
+        "records": describe_records(show_records(ctx, await service.list_records_of(ctx, ctx.caller.id, stored))),
+        "done_sets": done,
+        "planned_sets": planned,
+        "volume": presented_volume(block["items"]),
+        "feeling": dict(FEELINGS).get(block.get("feeling") or 0),
+        "push_key": await _find_push_key(ctx) if block["isCompleted"] else None,
+        "cards": [card for group in groups for card in group.cards],
+        "workout_path": workout_path(wblock_id),
+    }
+
+
+async def _find_push_key(ctx: Context) -> str | None:
+    """Return the key with which this device can subscribe to notifications, unless it has."""
+    return None if await push.has_own_device(ctx) else (await push_keys.get_public_key(ctx.services))["key"]
+
+
+# --- The forms of an item of a client's workout other than its sets: done, measured, commented, skipped or swapped ----
+
+
+class _CompletionForm(TypedDict):
+    isCompleted: bool
+
+
+class _CommentForm(TypedDict):
+    comment: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+    pain: Annotated[str | None, Text(max_length=PAIN_LENGTH, allow_blank=True)]
+
+
+@pages.post(f"{ITEM}/completion", access=customer(), form=_CompletionForm, on=workout_page)
+async def log_completion(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _CompletionForm) -> Redirect:
+    """Mark a task or reminder as done, or as not done."""
+    return await change_item(ctx, wblock_id, witem_id, {"isCompleted": form["isCompleted"]})
+
+
+@pages.post(f"{ITEM}/comment", access=customer(), form=_CommentForm, on=workout_page)
+async def log_comment(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: _CommentForm) -> Redirect:
+    """Save what the client says about an item, and where it hurt."""
+    given: LogFields = {"comment": form["comment"] or None, "pain": form["pain"] or None}
+    return await change_item(ctx, wblock_id, witem_id, given, "Saved. Your coach can read it.")
+
+
+@pages.post(f"{ITEM}/metrics", access=customer(), form=ValuesForm, on=workout_page)
+async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: ValuesForm) -> Redirect:
+    """Record measurements; the item is done when at least one is given."""
+    await require_confirmed_rows(ctx, ctx.caller.id, wblock_id, form)
+    values: list[MetricValue] = [
+        {"metricId": row["metricId"], "value": row["value"]} for row in form["values"] if row["value"] is not None
+    ]
+    return await change_item(ctx, wblock_id, witem_id, {"values": values, "isCompleted": bool(values)}, "Saved.")
+
+
+@pages.post(f"{ITEM}/skip", access=customer(), form=NewSkip(), on=workout_page)
+async def skip_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: Skip) -> Redirect:
+    """Skip an item, for a reason if there is one."""
+    return await change_item(ctx, wblock_id, witem_id, {"skipped": {"reason": form["reason"] or None}}, "Skipped.")
+
+
+@pages.post(f"{ITEM}/skip/undo", access=customer(), on=workout_page)
+async def undo_skip(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId) -> Redirect:
+    """Do an item after all."""
+    return await change_item(ctx, wblock_id, witem_id, {"skipped": None}, "Back in your workout.")
+
+
+async def change_item(
+    ctx: Context, block_id: ObjectId, item_id: ObjectId, change: LogFields, notice: str = ""
+) -> Redirect:
+    """Change the log of an item of the client, and return to its place in the workout."""
+    item = await logs.update_own_log(ctx, block_id, item_id, change)
+    data = {"item": {"_id": item_id, "isCompleted": item["isCompleted"]}}
+    return Redirect(item_path(block_id, item_id), notice, data=data)
+
+
+_SUGGESTIONS, _RESULTS = 12, 20
+
+
+@pages.get(f"{ITEM}/swap", access=customer(), query=KeywordQuery, template="train/workout/swap.html")
+async def swap_page(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
+    """Exercises to do in place of a planned one: similar ones, or those that match a search."""
+    block, item = await _read_exercise(ctx, wblock_id, witem_id)
+    swap = item.get("swappedFor")
+    taken = {item["exerciseId"]} | ({swap["exerciseId"]} if swap else set())
+    if query["keywords"]:
+        results = await listing.list_exercises(ctx, page=1, size=_RESULTS, keywords=query["keywords"])
+        offered = [{"_id": each["_id"], "name": each["name"]} for each in results["docs"] if each["_id"] not in taken]
+    else:
+        similar = await listing.list_alternatives(ctx, item["exerciseId"], _SUGGESTIONS)
+        offered = [{"_id": each["_id"], "name": each["name"]} for each in similar if each["_id"] not in taken]
+    return {
+        "block": block,
+        "item": item,
+        "query": query,
+        "offered": offered,
+        "swap_path": f"{workout_path(wblock_id)}/items/{witem_id}/swap",
+        "back": item_path(wblock_id, witem_id),
+    }
+
+
+@pages.post(f"{ITEM}/swap", access=customer(), form=NewSwap(), on=swap_page)
+async def swap_exercise(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: Swap) -> Redirect:
+    """Do another exercise in place of the planned one."""
+    swap: Swap = {"exerciseId": form["exerciseId"], "reason": form["reason"] or None}
+    return await change_item(ctx, wblock_id, witem_id, {"swappedFor": swap}, "Exercise swapped.")
+
+
+@pages.post(f"{ITEM}/swap/undo", access=customer(), on=workout_page)
+async def undo_swap(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId) -> Redirect:
+    """Do the planned exercise after all."""
+    return await change_item(ctx, wblock_id, witem_id, {"swappedFor": None}, "Back to the planned exercise.")
+
+
+async def _read_exercise(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> tuple[Block, ExerciseItem]:
+    """Return a workout of the client and its exercise. Raises NotFound, also for an item of another type."""
+    block = await logs.get_own_block(ctx, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    if item["type"] != "EXERCISE":
+        raise NotFound("exercise")
+    return block, item

@@ -1,0 +1,486 @@
+"""Adding items to a workout and changing what they plan: sets, circuits, tasks and reminders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
+from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Document
+from coaching_service.core.errors import BadRequest, NotFound, require_by_id
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Default, names_of, take
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import TEXT_LENGTH, Input, Integer, ListOf, Number, Text, Version
+from coaching_service.library.exercises.models import Exercise
+from coaching_service.training.set_text.planned import parse_planned, write_planned
+from coaching_service.training.set_text.scanner import SetTextError
+from coaching_service.training.workout_text.lines import Problem, TextError
+from coaching_service.training.workouts.blocks.models import Block
+from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
+from coaching_service.training.workouts.items.models import (
+    ITEM_CHANGE,
+    NEW_ITEM,
+    CircuitItem,
+    ItemInput,
+    PlannedReminder,
+    TaskFields,
+    WorkItem,
+)
+from coaching_service.training.workouts.sets import (
+    MAX_LOAD,
+    MAX_METERS,
+    MAX_REPS,
+    MAX_SECONDS,
+    MAX_SETS,
+    PlannedLoad,
+    PlannedSet,
+    SetOptions,
+    SetType,
+)
+from coaching_service.web.pages import Redirect
+from coaching_service.web.views.results import Confirmation
+from coaching_service.web.views.workout.owner_pages import CIRCUIT_EXERCISE, ITEM, OpenedWorkout, WorkoutPages
+
+NEW_CIRCUIT = "new"  # in forms, in place of the identifier of a circuit
+_NEW_CIRCUIT_ROUNDS = 3
+
+
+class ExerciseChoice(TypedDict):
+    """The exercise to add, and the circuit that it becomes a part of: by identifier, NEW_CIRCUIT, or empty for none."""
+
+    exerciseId: ObjectId
+    circuit: Annotated[str, Text(allow_blank=True), Default("")]
+
+
+class Versioned(TypedDict):
+    """The version of the workout that a change is based on."""
+
+    version: Annotated[int, Version()]
+
+
+class CircuitForm(Versioned):
+    """The name and the number of rounds of a circuit."""
+
+    circuitName: str
+    rounds: Annotated[int, Integer(minimum=1, maximum=1000)]
+
+
+class CircuitExercise(TypedDict):
+    """An exercise of a circuit as sent in a request; `sets` are the sets of one round."""
+
+    exerciseId: str
+    sets: Sequence[Mapping[str, Any]]
+    instructions: str | None
+
+
+def circuits_of(block: Block) -> list[CircuitItem]:
+    """Return the circuits in a workout."""
+    return [item for item in block["items"] if item["type"] == "CIRCUIT"]
+
+
+def exercises_of(circuit: CircuitItem) -> list[CircuitExercise]:
+    """Return the exercises of a stored circuit in the form of a request."""
+    return [
+        {"exerciseId": str(entry["exerciseId"]), "sets": entry["sets"], "instructions": entry["instructions"]}
+        for entry in circuit["circuitExercises"]
+    ]
+
+
+def find_circuit(block: Block, item_id: ObjectId) -> CircuitItem:
+    """Return the circuit with this identifier. Raises NotFound."""
+    return require_by_id(circuits_of(block), item_id, "circuit")
+
+
+def position_of(circuit: CircuitItem, exercise_id: ObjectId) -> int:
+    """Return the position of an exercise in a circuit. Raises NotFound."""
+    for position, entry in enumerate(circuit["circuitExercises"]):
+        if entry["exerciseId"] == exercise_id:
+            return position
+    raise NotFound("exercise in the circuit")
+
+
+def with_replaced(
+    circuit: CircuitItem, exercise_id: ObjectId, replacement: Sequence[CircuitExercise]
+) -> list[CircuitExercise]:
+    """Return the exercises of a circuit with one of them replaced. Raises NotFound."""
+    position, entries = position_of(circuit, exercise_id), exercises_of(circuit)
+    return [*entries[:position], *replacement, *entries[position + 1 :]]
+
+
+async def replace_exercises(
+    ctx: Context, workout: OpenedWorkout, circuit: CircuitItem, exercises: Sequence[CircuitExercise], version: int
+) -> CircuitItem:
+    """Replace the exercises of a circuit; returns it as it is then.
+
+    Raises BadRequest if there is no exercise or the same one twice (logged sets refer to their exercise), NotFound, and
+    Conflict if the workout no longer has this version.
+    """
+    if not exercises:
+        raise BadRequest(["A circuit needs at least one exercise. Remove the circuit instead."])
+    if len({entry["exerciseId"] for entry in exercises}) < len(exercises):
+        raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
+    change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
+    return cast(
+        "CircuitItem", await item_service.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change)
+    )
+
+
+async def add_item(ctx: Context, workout: OpenedWorkout, item: Document) -> WorkItem:
+    """Add an item, in the form of a request, at the end of a workout."""
+    new_item = cast("ItemInput", NEW_ITEM.load(item))
+    return await item_service.create_item(ctx, workout.owner, workout.block_id, new_item)
+
+
+async def add_exercise(
+    ctx: Context, workout: OpenedWorkout, choice: ExerciseChoice, sets: Sequence[Mapping[str, Any]]
+) -> WorkItem:
+    """Add an exercise with its sets at the end of a workout, of one of its circuits, or of a new circuit.
+
+    Returns the item that is added, or else the circuit as it was. Raises as replace_exercises.
+    """
+    exercise_id, circuit_id = str(choice["exerciseId"]), choice["circuit"]
+    if not circuit_id:
+        item = {"type": "EXERCISE", "exerciseId": exercise_id, "exerciseSets": sets}
+        return await add_item(ctx, workout, item)
+    entry: CircuitExercise = {"exerciseId": exercise_id, "sets": sets, "instructions": None}
+    if circuit_id == NEW_CIRCUIT:
+        details: Document = {"circuitName": "Circuit", "rounds": _NEW_CIRCUIT_ROUNDS, "circuitExercises": [entry]}
+        return await add_item(ctx, workout, {"type": "CIRCUIT", **details})
+    block = await workout.read(ctx)
+    circuit = next((item for item in circuits_of(block) if str(item["_id"]) == circuit_id), None)
+    if circuit is None:
+        raise NotFound("circuit")
+    await replace_exercises(ctx, workout, circuit, [*exercises_of(circuit), entry], block["version"])
+    return circuit
+
+
+class SetsForm(Versioned, Confirmation):
+    """The planned sets and instructions of an exercise; the schemas of the forms declare the rows of their `sets`."""
+
+    sets: list[Document]
+    instructions: Annotated[str | None, Text(max_length=TEXT_LENGTH, allow_blank=True)]
+
+
+class ExerciseForm(SetsForm):
+    """What is planned of an exercise that is not in a circuit."""
+
+    supersetId: Annotated[str | None, Text()]
+
+
+async def save_exercise(
+    ctx: Context, workout: OpenedWorkout, item_id: ObjectId, form: ExerciseForm, sets: list[Document]
+) -> WorkItem:
+    """Change what an exercise plans, to `sets`."""
+    change = {
+        "exerciseSets": sets,
+        "exerciseInstructions": form["instructions"],
+        "supersetId": form["supersetId"],
+        "version": form["version"],
+    }
+    return await item_service.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
+
+
+async def save_circuit_exercise(
+    ctx: Context,
+    workout: OpenedWorkout,
+    item_id: ObjectId,
+    exercise_id: ObjectId,
+    form: SetsForm,
+    sets: list[Document],
+) -> CircuitItem:
+    """Change what an exercise of a circuit plans, to `sets`; returns the circuit. Raises as save_exercise."""
+    circuit = find_circuit(await workout.read(ctx), item_id)
+    entry: CircuitExercise = {"exerciseId": str(exercise_id), "sets": sets, "instructions": form["instructions"]}
+    entries = with_replaced(circuit, exercise_id, [entry])
+    return await replace_exercises(ctx, workout, circuit, entries, form["version"])
+
+
+# --- The rows of the form that edits planned sets, whose type says what `low` and `high` count, and proposed sets -----
+
+
+SET_TYPES = (
+    ("reps_load", "reps with load"),
+    ("reps", "reps"),
+    ("time_load", "seconds with load"),
+    ("time", "seconds"),
+    ("distance_load", "meters with load"),
+    ("distance", "meters"),
+)
+SET_KINDS = (("normal", "normal"), ("drop", "drop set"), ("failure", "to failure"))
+BLANK_ROWS = 2
+_RangeField = Literal["minPlannedReps", "maxPlannedReps", "minPlannedSeconds", "maxPlannedSeconds"]
+_RANGE_FIELDS: dict[str, tuple[_RangeField, _RangeField]] = {
+    "reps": ("minPlannedReps", "maxPlannedReps"),
+    "time": ("minPlannedSeconds", "maxPlannedSeconds"),
+}
+_MAXIMUM = {"reps": MAX_REPS, "time": MAX_SECONDS, "distance": MAX_METERS}
+_COMMON_FIELDS = names_of(SetOptions)
+_DEFAULT_VALUES = (None, "", False, "normal")
+
+
+class _Row(PlannedLoad, SetOptions):
+    """A planned set in the form; an existing one has its `index`, `out` removes it."""
+
+    index: Annotated[int | None, Integer(minimum=1, maximum=1_000)]
+    type: SetType
+    low: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    high: Annotated[float | None, Number(minimum=0, maximum=MAX_METERS)]
+    out: Annotated[bool, Default(False)]
+
+
+class _RangeOfType(Input):
+    @validates_schema
+    def validate_range(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError for a range or load that does not match the type."""
+        measure, low, high = _measure(data["type"]), data["low"], data["high"]
+        for name in ("low", "high"):
+            if data[name] is not None and data[name] > _MAXIMUM[measure]:
+                raise ValidationError(f"must not be greater than {_MAXIMUM[measure]}", name)
+            if measure == "reps" and data[name] is not None and data[name] % 1:
+                raise ValidationError("must be a whole number", name)
+        for name in ("load", "loadPercent"):
+            if data["type"] == "distance" and data[name] is not None:
+                raise ValidationError("must be empty for a set in meters; choose meters with load", name)
+        if data["load"] is not None and data["loadPercent"] is not None:
+            raise ValidationError("must be empty if there is a load", "loadPercent")
+        if measure == "distance" and high is not None:
+            raise ValidationError("must be empty for a set in meters", "high")
+        if low is not None and high is not None and high < low:
+            raise ValidationError("must not be less than the minimum", "high")
+
+
+SET_ROW = input_of(_Row, _RangeOfType)
+
+
+def _measure(set_type: str) -> str:
+    """Return what a type of set counts: `reps`, `time` or `distance`."""
+    return set_type.partition("_")[0]
+
+
+def set_rows(sets: Sequence[PlannedSet]) -> list[Document]:
+    """Return the rows of planned sets, followed by blank rows of the last set's type."""
+    rows = [_row(planned) for planned in sets]
+    blank = dict.fromkeys(names_of(_Row)) | {"type": rows[-1]["type"] if rows else "reps_load"}
+    return [*rows, *[blank] * BLANK_ROWS]
+
+
+def _row(planned: PlannedSet) -> Document:
+    percent = planned.get("loadPercent")
+    load = planned.get("load") if percent is None else None  # else it is computed, not entered
+    row: Document = {"index": planned["index"], "type": planned["type"], "load": load, "loadPercent": percent}
+    row |= {**dict.fromkeys(_COMMON_FIELDS), **take(SetOptions, planned)}
+    if range_fields := _RANGE_FIELDS.get(_measure(planned["type"])):
+        low, high = range_fields
+        return row | {"low": planned.get(low), "high": planned.get(high)}
+    return row | {"low": planned.get("plannedMeters"), "high": None}
+
+
+def planned_sets(rows: Sequence[Document]) -> list[Document]:
+    """Return the planned sets of submitted rows, without removed and blank ones; new sets follow the last index."""
+    return with_indexes([row for row in rows if row["index"] or _has_value(row)])
+
+
+def with_indexes(rows: Sequence[Document]) -> list[Document]:
+    """Return the planned sets of rows, without removed ones; new sets follow the last index."""
+    new_indexes = count(max((row["index"] or 0 for row in rows), default=0) + 1)
+    return [_planned_set(row) | {"index": row["index"] or next(new_indexes)} for row in rows if not row["out"]]
+
+
+def _has_value(row: Document) -> bool:
+    names: Iterable[str] = ("low", "high", "load", "loadPercent", *_COMMON_FIELDS)
+    return any(row[name] not in _DEFAULT_VALUES for name in names)
+
+
+def _planned_set(row: Document) -> Document:
+    set_type, low, high = row["type"], row["low"], row["high"]
+    measure = _measure(set_type)
+    common = take(SetOptions, row)
+    if measure == "reps":
+        low, high = (None if bound is None else int(bound) for bound in (low, high))
+    planned_range: Document = {"plannedMeters": low}
+    if range_fields := _RANGE_FIELDS.get(measure):
+        planned_range = dict(zip(range_fields, (low, high), strict=True))
+    loads: Document = {name: row[name] for name in ("load", "loadPercent")}
+    if loads == dict.fromkeys(loads) and not set_type.endswith("_load"):
+        return {"type": set_type, **planned_range, **common}
+    return {"type": f"{measure}_load", **planned_range, **loads, **common}
+
+
+PROPOSED_SETS = 3
+_PROPOSED_SETS_PER_ROUND = 1
+_PROPOSED_RANGES = {"reps": (8, 10), "time": (30, 45)}
+_UNITS = {"reps": "reps", "time": "s"}
+_TIMED_TYPES = ("cardio", "stretching")
+_TIMED_TAG = "isometric"
+_SET_ROW = SET_ROW()
+
+
+class SetChoice(TypedDict):
+    """The equal sets to plan of an exercise; the number of sets and the range are proposed where they are None."""
+
+    sets: Annotated[int | None, Integer(minimum=1, maximum=MAX_SETS)]
+    low: Annotated[float | None, Number(minimum=0)]
+    high: Annotated[float | None, Number(minimum=0)]
+    load: Annotated[float | None, Number(minimum=0, maximum=MAX_LOAD)]
+    rest: Annotated[float | None, Number(minimum=0, maximum=MAX_SECONDS)]
+
+
+def _set_type(exercise: Mapping[str, Any]) -> str:
+    """Return the type of an exercise's sets: `time` for cardio, stretches and isometric holds, else `reps`."""
+    is_timed = exercise["type"] in _TIMED_TYPES or _TIMED_TAG in exercise["tags"]
+    return "time" if is_timed else "reps"
+
+
+def describe_proposed_range(exercise: Mapping[str, Any]) -> str:
+    """Return the range proposed for an exercise with its unit, seconds or reps."""
+    set_type = _set_type(exercise)
+    low, high = _PROPOSED_RANGES[set_type]
+    return f"{low}–{high} {_UNITS[set_type]}"
+
+
+def with_proposed_ranges(exercises: Sequence[Exercise]) -> list[Document]:
+    """Exercises with `proposed_range`, the range proposed for each."""
+    return [{**exercise, "proposed_range": describe_proposed_range(exercise)} for exercise in exercises]
+
+
+def plan_sets(exercise: Mapping[str, Any], wanted: SetChoice, *, in_circuit: bool) -> list[Document]:
+    """Plan equal sets of an exercise. Raises ValidationError if the range does not match the exercise."""
+    set_type = _set_type(exercise)
+    low, high = wanted["low"], wanted["high"]
+    if low is None and high is None:
+        low, high = _PROPOSED_RANGES[set_type]
+    row = _SET_ROW.load({"type": set_type, "low": low, "high": high, "load": wanted["load"], "rest": wanted["rest"]})
+    count = wanted["sets"] or (_PROPOSED_SETS_PER_ROUND if in_circuit else PROPOSED_SETS)
+    return planned_sets([row] * count)
+
+
+# --- Editing what an item plans: sets, circuits, tasks and reminders --------------------------------------------------
+
+
+pages = WorkoutPages()
+T = TypeVar("T", bound=Versioned)
+
+
+class _TaskForm(Versioned, TaskFields):
+    """A task."""
+
+
+class _ReminderForm(Versioned, PlannedReminder):
+    """A reminder."""
+
+
+class _SetTextForm(Versioned, Confirmation):
+    setText: Annotated[str, Text(max_length=TEXT_LENGTH)]
+
+
+class _SetRows(Input):
+    sets = ListOf(fields.Nested(SET_ROW), maximum=MAX_SETS + BLANK_ROWS, load_default=list)
+
+
+@pages.get(ITEM, template="workout/item.html")
+async def item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> dict[str, Any]:
+    """The form that edits an item."""
+    variables = await workout.load_variables(ctx)
+    item, unit = _find_item(variables["block"], witem_id), ctx.caller.company.load_unit
+    entries = item["circuitExercises"] if item["type"] == "CIRCUIT" else []
+    planned = item["exerciseSets"] if item["type"] == "EXERCISE" else []
+    return {
+        **variables,
+        **_set_variables(ctx, planned),
+        "version": variables["block"]["version"],
+        "item": item,
+        "entries": [{**entry, "lines": describe_sets(entry["sets"], unit)} for entry in entries],
+        "title": describe_item(item, unit)["title"],
+        "set_text": write_planned(planned, unit),
+        "item_path": f"{variables['block_path']}/items/{witem_id}",
+    }
+
+
+def _declare_form(path: str, name: str, model: type[T], change_of: Callable[[T], Mapping[str, object]]) -> None:
+    async def change_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: T) -> Redirect:
+        """Change what an item plans."""
+        change = ITEM_CHANGE.load({"version": form["version"], **change_of(form)})
+        await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
+        return Redirect(workout.path, "Changes saved.")
+
+    change_item.__name__ = name
+    pages.post(f"{ITEM}/{path}", form=model, on=item_page)(change_item)
+
+
+_declare_form("circuit", "change_circuit", CircuitForm, lambda form: form)
+_declare_form("task", "change_task", _TaskForm, lambda form: {"taskFields": take(TaskFields, form)})
+_declare_form(
+    "reminder", "change_reminder", _ReminderForm, lambda form: {"reminderFields": take(PlannedReminder, form)}
+)
+
+
+@pages.post(f"{ITEM}/sets", form=input_of(ExerciseForm, _SetRows)(), on=item_page)
+async def change_sets(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: ExerciseForm) -> Redirect:
+    """Change the planned sets, the instructions and the superset of an exercise."""
+    await save_exercise(ctx, workout, witem_id, form, planned_sets(form["sets"]))
+    return Redirect(workout.path, "Changes saved.")
+
+
+@pages.post(f"{ITEM}/set-text", form=_SetTextForm, on=item_page)
+async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _SetTextForm) -> Redirect:
+    """Replace the planned sets of an exercise by the sets of a text."""
+    try:
+        sets = parse_planned(form["setText"], ctx.caller.company.load_unit)
+    except SetTextError as error:
+        raise TextError([Problem("setText", None, str(error), error.problem)]) from None
+    change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
+    await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
+    return Redirect(workout.path, "Changes saved.")
+
+
+@pages.get(CIRCUIT_EXERCISE, template="workout/circuit_exercise.html")
+async def circuit_exercise_page(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId
+) -> dict[str, Any]:
+    """The form that edits an exercise of a circuit."""
+    variables = await workout.load_variables(ctx)
+    circuit = find_circuit(variables["block"], witem_id)
+    entry = circuit["circuitExercises"][position_of(circuit, exercise_id)]
+    return {
+        **variables,
+        **_set_variables(ctx, entry["sets"]),
+        "version": variables["block"]["version"],
+        "circuit": circuit,
+        "entry": entry,
+        "item_path": f"{variables['block_path']}/items/{witem_id}",
+    }
+
+
+@pages.post(CIRCUIT_EXERCISE, form=input_of(SetsForm, _SetRows)(), on=circuit_exercise_page)
+async def change_circuit_exercise(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId, form: SetsForm
+) -> Redirect:
+    """Change the sets and instructions of an exercise in a circuit."""
+    await save_circuit_exercise(ctx, workout, witem_id, exercise_id, form, planned_sets(form["sets"]))
+    return Redirect(f"{workout.path}/items/{witem_id}", "Changes saved.")
+
+
+@pages.post(f"{CIRCUIT_EXERCISE}/remove", on=item_page, deletes=True)
+async def remove_circuit_exercise(
+    ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, exercise_id: ObjectId
+) -> Redirect:
+    """Remove an exercise from a circuit; its logged sets are not deleted."""
+    block = await workout.read(ctx)
+    circuit = find_circuit(block, witem_id)
+    await replace_exercises(ctx, workout, circuit, with_replaced(circuit, exercise_id, []), block["version"])
+    return Redirect(f"{workout.path}/items/{witem_id}", "Exercise removed.", part=workout.path)
+
+
+def _set_variables(ctx: Context, sets: Sequence[PlannedSet]) -> dict[str, Any]:
+    unit = ctx.caller.company.load_unit
+    return {"rows": set_rows(sets), "set_types": SET_TYPES, "set_kinds": SET_KINDS, "unit": unit}
+
+
+def _find_item(block: Block, item_id: ObjectId) -> WorkItem:
+    return block["items"][items.find_index(block["items"], item_id)]
