@@ -15,6 +15,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk_routes
+from coaching_service.lifecycle.customer_bulk import service as customer_bulk
 from coaching_service.people.bulk_jobs import service as bulk_jobs
 from coaching_service.people.bulk_jobs import store as bulk_jobs_store
 from coaching_service.people.changes import undo
@@ -201,6 +202,41 @@ async def test_interrupted_job_continues(coach: CoachClient, monkeypatch: pytest
     assert await count_archived(coach) == 5
     changed = [customer for batch in calls[1:] for customer in batch]
     assert len(changed) == len(set(changed)) == 3
+
+
+@pytest.mark.parametrize(("key", "status"), [("k", 503), (None, 200)])
+async def test_busy_service_in_the_second_batch(
+    coach: CoachClient, monkeypatch: pytest.MonkeyPatch, key: str | None, status: int
+) -> None:
+    """With a key the request is repeated, and changes each client once; without one it says who was not changed."""
+    ids, calls, set_archived = await create_clients(coach, 4), 0, bulk.set_archived
+
+    async def be_busy_once(ctx: Any, batch: list[Any], *, archived: bool) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise Unavailable("The service is busy")
+        await set_archived(ctx, batch, archived=archived)
+
+    monkeypatch.setattr(bulk, "set_archived", be_busy_once)
+    monkeypatch.setattr(customer_bulk, "BATCH", 2)
+    headers = {} if key is None else {"Idempotency-Key": key}
+    first = (await archive(coach, ids, **headers)).ok(status)
+    assert await count_archived(coach) == 2
+    if key is None:
+        assert first["ok"] == 2 and [each["code"] for each in first["failed"]] == ["SERVICE_UNAVAILABLE"] * 2
+    else:
+        assert (await archive(coach, ids, **headers)).ok() == {"requested": 4, "ok": 4, "failed": []}
+        assert await count_archived(coach) == 4
+
+
+async def test_busy_service_changes_nobody(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def be_busy(*_: Any, **__: Any) -> None:
+        raise Unavailable("The service is busy")
+
+    ids = await create_clients(coach, 1)
+    monkeypatch.setattr(bulk, "set_archived", be_busy)
+    (await archive(coach, ids)).refused(503, "busy")
 
 
 @pytest.mark.usefixtures("held")

@@ -58,8 +58,8 @@ class Run:
     """One request for an operation.
 
     Clients who were changed under the same `claim` are counted as changed and not changed again. `on_progress` is
-    called after each batch. `is_job`: it is repeated later when the service is busy, so then no client has failed.
-    `total` is the number of all clients of a job that changes these.
+    called after each batch. `is_job`: it is repeated later when the service is busy, so then no client has failed; nor
+    has one with a `claim`, or while none is changed: who asked repeats it, and no client is changed twice. `total` is the number of all clients of a job that changes these.
     """
 
     claim: Claim | None = None
@@ -234,7 +234,7 @@ async def _run_batch(
     except IdempotencyKeyReused:
         raise
     except ServiceError as error:
-        if run.is_job and isinstance(error, Unavailable):
+        if isinstance(error, Unavailable) and (run.is_job or run.claim is not None or not result.ok):
             raise
         for customer_id in ids:
             result.add_failure(customer_id, error.reason.upper().replace(" ", "_"), str(error))
