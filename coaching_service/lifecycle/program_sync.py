@@ -82,7 +82,7 @@ def _present(
 # --- Comparing the calendars of clients with their program, and bringing them up to date, over REST -------------------
 
 
-routes = Routes("/coach/programs/{programId}/sync", tag="Programs")
+routes = Routes("/coach/programs/{programId}/sync", tag="Programs", locks="program")
 
 
 class _DryProgramSync(ProgramSyncRequest):

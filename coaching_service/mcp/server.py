@@ -266,7 +266,7 @@ async def _call(
         if was_asked and request.asks_by == "form":
             call = replace(call, token=params.request_state)
         ctx = await use_unit_of_client(ctx, call.arguments.get("customerId"))
-        schedule = schedule_key(ctx, call.arguments) if tool.writes else None
+        schedule = schedule_key(ctx, tool.locks, call.arguments) if tool.writes else None
         async with RequestSlot(slots, ctx, schedule=schedule):
             return await _carry_out(await _after_waiting(ctx, call), call, request, params if was_asked else None)
     except InvalidArguments as error:

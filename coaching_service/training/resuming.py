@@ -119,7 +119,7 @@ async def resume(
 # --- Returns from absences over REST ----------------------------------------------------------------------------------
 
 
-routes = Routes("/coach/customers/{customerId}/schedule/resume", tag="Schedule")
+routes = Routes("/coach/customers/{customerId}/schedule/resume", tag="Schedule", locks="customer")
 
 
 @routes.post(
@@ -186,6 +186,7 @@ class AvailabilityToSet(CustomerArgument):
     access=coach(CUSTOMERS.EDIT),
     takes=AvailabilityToSet(),
     writes=True,
+    locks="customer",
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
 )

@@ -548,7 +548,7 @@ class WebApplication:
             if page.schema is not None:
                 arguments["form"] = load_form(page.schema, data)
             stored_file = forms.with_file(page, ctx, upload, arguments, self.dependencies.limits)
-            schedule = None if page.preview_of else schedule_key(ctx, arguments, arguments.get("form", {}))
+            schedule = None if page.preview_of else schedule_key(ctx, page.locks, arguments, arguments.get("form", {}))
             limiter = self.dependencies.limiter(page.request_class, ctx, schedule=schedule)
             async with stored_file as page_with_file, limiter:
                 page_request = await page_request.after_waiting()

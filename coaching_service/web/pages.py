@@ -26,6 +26,7 @@ from marshmallow.validate import Regexp
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.request_slot import Schedule
 from coaching_service.core.field_schemas import with_schemas
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, RequestClass
@@ -129,6 +130,8 @@ class Page:
     on: Handler | None = None
     # As for REST routes; a form of class `database` runs in one transaction.
     request_class: RequestClass = "database"
+    # The owner of the schedule that the form changes, as for REST routes.
+    locks: Schedule | None = None
     # The form may redirect to another site (OAuth consent), so the policy omits `form-action`.
     external_redirect: bool = False
     # The handler also receives `request`.
@@ -192,15 +195,15 @@ class Page:
 
 
 class Pages:
-    """The pages declared under one path prefix."""
+    """The pages declared under one path prefix. `locks`: of each form."""
 
-    def __init__(self, prefix: str) -> None:
-        self.prefix = prefix
+    def __init__(self, prefix: str, *, locks: Schedule | None = None) -> None:
+        self.prefix, self.locks = prefix, locks
         self.declared: list[Page] = []
 
-    def below(self, path: str) -> Pages:
-        """Return the pages under a longer prefix; they are declared with these."""
-        pages = Pages(self.prefix + path)
+    def below(self, path: str, *, locks: Schedule | None = None) -> Pages:
+        """Return the pages under a longer prefix; they are declared with these, and lock the same by default."""
+        pages = Pages(self.prefix + path, locks=locks or self.locks)
         pages.declared = self.declared
         return pages
 
@@ -210,7 +213,7 @@ class Pages:
 
     def post(self, path: str, *, access: Access, on: Handler | None, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a form on the page `on`."""
-        return self._declare("POST", path, access, {"on": on, **options})
+        return self._declare("POST", path, access, {"on": on, "locks": self.locks, **options})
 
     def confirm(self, path: str, *, access: Access, template: str, **options: Any) -> Callable[[Handler], Handler]:
         """Declare a page that asks for confirmation, and its form, with one function that returns a ConfirmedAction.

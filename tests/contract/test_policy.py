@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from coaching_service import features
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.documents import declared_collections
+from coaching_service.core.database.request_slot import Schedule
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.web import views
@@ -50,6 +52,24 @@ def describe_index(collection: str, index: Index) -> str:
     if index.ignore_case:
         options.append("ignore case")
     return ", ".join([f"{collection}: {' '.join(index.fields)}", *options])
+
+
+def test_every_change_locks_the_schedule_of_the_policy() -> None:
+    """What it declares to lock it has an identifier of; and no change of what is in its path is without a lock."""
+    changes: list[tuple[str, Schedule | None, str, set[str]]] = []
+    for route in (each for each in routes_of(features.ROUTES) if each.writes):
+        body = route.multipart.schema if route.multipart else route.body
+        changes.append((f"{route.method} {route.path}", route.locks, route.path, set(getattr(body, "fields", ()))))
+    forms = [page for page in views.list_pages() if page.method == "POST" and page.preview_of is None]
+    changes += [
+        (f"FORM {each.path}", each.locks, each.path, set(each.schema.fields if each.schema else ())) for each in forms
+    ]
+    changes += [(f"TOOL {each.name}", each.locks, "", set(each.takes.fields)) for each in tools_of(features.TOOLS)]
+    assert_same("locks.txt", [f"{locks} {change}" for change, locks, _, _ in changes if locks])
+    for change, locks, path, fields in changes:
+        assert locks is None or f"{{{locks}Id}}" in path or f"{locks}Id" in fields, change
+        assert locks or not re.search(r"{(customer|program|template)Id}", path), change
+    assert not [tool.name for tool in tools_of(features.TOOLS) if tool.locks and not tool.writes]
 
 
 def test_every_operation_requires_the_permission_of_the_policy() -> None:

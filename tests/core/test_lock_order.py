@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 
 import pytest
 
@@ -86,14 +87,16 @@ async def test_neither_lock_nor_slot_is_acquired_in_a_transaction(
     await acquire(coach.ctx)
 
 
-async def test_lock_is_that_of_the_client_else_of_the_program_or_template(
-    coach: CoachClient, other_company: CoachClient
-) -> None:
+async def test_lock_is_that_of_the_declared_schedule(coach: CoachClient, other_company: CoachClient) -> None:
     customer, program, template = ObjectId(), ObjectId(), ObjectId()
-    company = coach.ctx.company_id
-    assert schedule_key(coach.ctx, {"customer_id": customer, "wblock_id": ObjectId()}) == (company, customer)
-    assert schedule_key(coach.ctx, {"program_id": program}, {"customerId": customer}) == (company, customer)
-    assert schedule_key(coach.ctx, {"program_id": program}, {}) == (company, program)
-    assert schedule_key(coach.ctx, {"templateId": template}) == (company, template)
-    assert schedule_key(coach.ctx, {"exercise_id": ObjectId()}, {"customerId": None}) is None
-    assert schedule_key(other_company.ctx, {"customer_id": customer}) != (company, customer), "no one locks out others"
+    company, named = coach.ctx.company_id, {"customer_id": customer, "program_id": program, "wblock_id": ObjectId()}
+    assert schedule_key(coach.ctx, "customer", named) == (company, customer)
+    assert schedule_key(coach.ctx, "program", named) == (company, program)
+    assert schedule_key(coach.ctx, "customer", {"program_id": program}, {"customerId": customer}) == (company, customer)
+    assert schedule_key(coach.ctx, "template", {"templateId": template}) == (company, template)
+    assert schedule_key(coach.ctx, None, named) is None, "an operation that declares nothing"
+    assert schedule_key(coach.ctx, "customer", {"exercise_id": ObjectId()}, {"customerId": None}) is None
+    other = schedule_key(other_company.ctx, "customer", {"customer_id": customer})
+    assert other != (company, customer), "no one locks out others"
+    own = coach.ctx.acting_as(replace(coach.ctx.caller, role="CUSTOMER", id=customer))
+    assert schedule_key(own, None) == schedule_key(own, "customer", {"customer_id": template}) == (company, customer)

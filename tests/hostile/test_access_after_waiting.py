@@ -50,7 +50,7 @@ async def responses_after(
     coach: CoachClient, customer: Json, requests: list[Awaitable[Any]], revoke: Callable[[], Awaitable[object]]
 ) -> list[Any]:
     """The responses to requests that change the schedule of a client, and wait for it until `revoke` has ended."""
-    key = schedule_key(coach.ctx, {"customer_id": ObjectId(customer["_id"])})
+    key = schedule_key(coach.ctx, "customer", {"customer_id": ObjectId(customer["_id"])})
     lock = coach.ctx.services.schedule_locks.lock_of(key)
     async with lock:
         waiting = [asyncio.ensure_future(request) for request in requests]

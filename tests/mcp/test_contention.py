@@ -91,7 +91,7 @@ async def test_all_interfaces_wait_for_the_lock_of_the_client(
     block = await block_with(coach, ana, exercise_of(press))
     path = f"/app/customers/{ana['_id']}/blocks/{block['_id']}"
     page = await browser.get(path)
-    key = schedule_key(coach.ctx, {"customer_id": ObjectId(ana["_id"])})
+    key = schedule_key(coach.ctx, "customer", {"customer_id": ObjectId(ana["_id"])})
     lock = coach.ctx.services.schedule_locks.lock_of(key)
     async with lock:
         changed = asyncio.create_task(

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Hashable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from coaching_service.core.database.context import Context
 from coaching_service.core.locks import require_no_transaction
@@ -15,24 +15,23 @@ from coaching_service.core.slots import RequestSlots, overloaded
 if TYPE_CHECKING:
     from types import TracebackType
 
-_OWNERS = ("customer", "program", "template")
+# What has a schedule; an operation that changes it declares which in `locks`. Its identifier is `customerId` and so on.
+Schedule = Literal["customer", "program", "template"]
 
 
-def schedule_key(ctx: Context, *arguments: Mapping[str, Any]) -> Hashable | None:
-    """Return the key of the lock for the schedule that a request changes: of a client, a program or a template.
+def schedule_key(ctx: Context, owner: Schedule | None, *arguments: Mapping[str, Any]) -> Hashable | None:
+    """Return the key of the lock for the schedule that a write changes; clients lock their own, whatever they write.
 
-    It follows from the `arguments` of the request, or is the schedule of the caller, a client. None if there is no such
-    argument, such as for a change of many clients.
+    `owner`: what the operation declares in `locks`. None if it declares nothing, or the `arguments` do not name one.
     """
     if ctx.principal is None:
         return None
     if not ctx.caller.is_coach:
         return ctx.company_id, ctx.caller.id
-    for owner in _OWNERS:
-        for named in arguments:
-            if identifier := named.get(f"{owner}_id") or named.get(f"{owner}Id"):
-                return ctx.company_id, identifier
-    return None
+    names = () if owner is None else (f"{owner}_id", f"{owner}Id")
+    identifiers = (named[name] for named in arguments for name in names if named.get(name))
+    identifier = next(identifiers, None)
+    return None if identifier is None else (ctx.company_id, identifier)
 
 
 class RequestSlot(AbstractAsyncContextManager[None]):

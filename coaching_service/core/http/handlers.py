@@ -534,7 +534,7 @@ def _schedule(route: Route, ctx: Context, arguments: Mapping[str, Any]) -> Hasha
     if not route.writes:
         return None
     body = arguments.get("body")
-    return schedule_key(ctx, arguments, body if isinstance(body, dict) else {})
+    return schedule_key(ctx, route.locks, arguments, body if isinstance(body, dict) else {})
 
 
 def _response(route: Route, result: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import IO, Any, Literal, get_args, get_origin, get_type_hints, is_ty
 from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
+from coaching_service.core.database.request_slot import Schedule
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of, with_schemas
@@ -118,6 +119,9 @@ class Route:
     # Body fields that the schema does not have are errors without `Prefer` too.
     rejects_unknown_fields: bool = False
     body_optional: bool = False
+    # The owner of the schedule that the operation changes: requests that change it wait for one another. Its identifier
+    # is in the path, or a field of the body; without it nothing is locked. Clients lock their own.
+    locks: Schedule | None = None
     # Which concurrency limit applies: `database`, `bulk` (long-running work), `held` (it waits, and uses the database
     # in `ctx.turn`), or `unlimited` (password hashing has a limit of its own).
     request_class: RequestClass = "database"
@@ -212,11 +216,18 @@ class Routes:
 
     The signature of a handler says what its query and body are (a TypedDict), and what it returns: a TypedDict, a list,
     Page or CursorPage of one, or None. The options `query`, `body` and `returns` are for other schemas.
-    `path_descriptions` describes the path parameters that only this feature has, by name.
+    `path_descriptions` describes the path parameters that only this feature has, by name. `locks`: of each write.
     """
 
-    def __init__(self, prefix: str, *, tag: str, path_descriptions: Mapping[str, str] | None = None) -> None:
-        self.prefix, self.tag = prefix, tag
+    def __init__(
+        self,
+        prefix: str,
+        *,
+        tag: str,
+        path_descriptions: Mapping[str, str] | None = None,
+        locks: Schedule | None = None,
+    ) -> None:
+        self.prefix, self.tag, self.locks = prefix, tag, locks
         self.path_descriptions = path_descriptions or {}
         self.declared: list[Route] = []
 
@@ -245,6 +256,7 @@ class Routes:
         writes = method == "POST" and not options.get("read_only") and access.audience in ("coach", "customer")
         options.setdefault("idempotent", writes and not access.session_only and not options.get("refuses_key"))
         options.setdefault("refuses_key", writes and not options["idempotent"])
+        options.setdefault("locks", None if method == "GET" else self.locks)
         full_path = self.prefix + path
         parameters = tuple((wire, snake_case(wire)) for wire in re.findall(r"{(\w+)}", full_path))
 

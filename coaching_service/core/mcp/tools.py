@@ -14,6 +14,7 @@ from marshmallow import Schema
 
 from coaching_service.core.auth.access import Access
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.request_slot import Schedule
 from coaching_service.core.fields import declarations_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, input_schema, optional
@@ -90,6 +91,7 @@ class Tool:
     `takes` is a schema instance; the handler receives its fields by their names in snake case. A tool that reads
     returns an `Answer` with the data of `returns`, a TypedDict; one that writes returns `Written`. `writes`: it changes
     something.
+    `locks`: the owner of the schedule that it changes, as for routes; the argument `customerId` and so on names it.
     `destructive`: it may replace or remove existing data. `deletes`: it only removes, so that it is possible on a full
     disk. `idempotent`: repeating it with the same arguments changes
     nothing more. `open_world`: it reaches people outside the service (e-mail). `confirms`: the reasons for which it may
@@ -106,6 +108,7 @@ class Tool:
     takes: Schema
     returns: Any = None
     writes: bool = False
+    locks: Schedule | None = None
     destructive: bool = False
     deletes: bool = False
     idempotent: bool = False
@@ -183,6 +186,7 @@ class Tools:
         confirms: Iterable[Reason] = (),
         prepare: Preparation | None = None,
         check: Check | None = None,
+        locks: Schedule | None = None,
         **hints: bool,
     ) -> Callable[[ToolHandler], ToolHandler]:
         """Declare a tool. `hints` are the fields of Tool that are True, such as writes or destructive."""
@@ -190,9 +194,17 @@ class Tools:
         def declare(handler: ToolHandler) -> ToolHandler:
             if not handler.__doc__:
                 raise TypeError(f"{handler.__name__}: a tool needs a docstring, its description for assistants")
-            confirmed = frozenset(confirms)
             tool = Tool(
-                title, handler, access, takes, returns, confirms=confirmed, prepare=prepare, check=check, **hints
+                title,
+                handler,
+                access,
+                takes,
+                returns,
+                locks=locks,
+                confirms=frozenset(confirms),
+                prepare=prepare,
+                check=check,
+                **hints,
             )
             self.declared.append(tool)
             return handler

@@ -13,7 +13,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.calendar_feed import service
 from coaching_service.integrations.calendar_feed.models import CalendarLink
 
-routes = Routes("/coach/customers/{customerId}/calendar-link", tag="Calendar feed")
+routes = Routes("/coach/customers/{customerId}/calendar-link", tag="Calendar feed", locks="customer")
 feed_routes = Routes(
     service.PATH, tag="Calendar feed", path_descriptions={"calendarToken": "The signed part of the link."}
 )

@@ -18,6 +18,7 @@ routes = Routes("/coach/import", tag="Export")
 @routes.post(
     "",
     access=coach(),
+    locks="customer",
     multipart=MultipartBody("file", (ZIP, CSV, XLSX), IMPORT_FIELDS(), size_limit="import", file_required=True),
     returns=models.BACKGROUND_JOB,
     status=202,

@@ -48,6 +48,7 @@ class ImportRows(CustomerArgument):
     access=coach(CUSTOMERS.EDIT),
     takes=ImportRows(),
     writes=True,
+    locks="customer",
     confirms=(Reason.HISTORY,),
 )
 async def import_rows(

@@ -155,6 +155,7 @@ async def bulk_assign_trainer(ctx: Context, body: models.BulkTrainerAssignment, 
 @_bulk(
     "/assign-program",
     access=coach(CUSTOMERS.EDIT),
+    locks="program",
     body=PROGRAM_ASSIGNMENT,
     returns=models.BulkAssignmentResult,
     errors=(NotFound,),

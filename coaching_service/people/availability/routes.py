@@ -13,7 +13,9 @@ from coaching_service.people.availability import service
 from coaching_service.people.availability.models import Availability, AvailabilityChange, NewAvailability
 
 _PATH = {"availabilityId": "The identifier of the period."}
-routes = Routes("/coach/customers/{customerId}/availability", tag="Availability", path_descriptions=_PATH)
+routes = Routes(
+    "/coach/customers/{customerId}/availability", tag="Availability", path_descriptions=_PATH, locks="customer"
+)
 own_routes = Routes("/customer/availability", tag="The client's own", path_descriptions=_PATH)
 
 _CHANGE = patch_of(input_of(NewAvailability), name="AvailabilityChange")

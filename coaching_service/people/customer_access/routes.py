@@ -37,6 +37,7 @@ async def use_first_access(ctx: Context, body: FirstAccess) -> SignedIn:
 @routes.post(
     "/coach/customers/{customerId}/invitation",
     access=coach(CUSTOMERS.EDIT),
+    locks="customer",
     status=200,
     refuses_key=True,
     errors=(Conflict,),
@@ -53,6 +54,7 @@ async def invite_customer(ctx: Context, customer_id: ObjectId) -> Confirmation:
 @routes.post(
     "/coach/customers/{customerId}/impersonate",
     access=session_only(CUSTOMERS.EDIT),
+    locks="customer",
     status=200,
     refuses_key=False,
     errors=(Conflict,),
@@ -69,6 +71,7 @@ async def impersonate_customer(ctx: Context, customer_id: ObjectId) -> AccessTok
     "/coach/customers/{customerId}/password",
     request_class="unlimited",
     access=session_only(CUSTOMERS.EDIT),
+    locks="customer",
     returns=Customer,
     errors=(Conflict,),
     example={"password": "correct horse battery staple"},

@@ -161,6 +161,7 @@ async def upsert_customer(ctx: Context, external_id: str, body: models.CustomerU
 @routes.patch(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
+    locks="customer",
     body=patch_of(CustomerUpdate, name="CustomerChange"),
     returns=Customer,
     example={"phone": "+34 600 000 000", "groups": ["Morning"], "version": 0},
@@ -176,6 +177,7 @@ async def update_customer(ctx: Context, customer_id: ObjectId, body: models.Cust
 @routes.put(
     "/{customerId}/profile-photo",
     access=coach(CUSTOMERS.EDIT),
+    locks="customer",
     multipart=MultipartBody("profilePhotoFile", IMAGE_TYPES, models.ProfilePhotoFields),
     body_optional=True,
     returns=Customer,
@@ -191,7 +193,7 @@ async def set_profile_photo(
     return await service.set_profile_photo(ctx, customer_id, file, body.get("version"))
 
 
-@routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE))
+@routes.delete("/{customerId}", access=coach(CUSTOMERS.DELETE), locks="customer")
 async def delete_customer(ctx: Context, customer_id: ObjectId) -> None:
     """Erase a client.
 

@@ -147,6 +147,7 @@ async def list_attention(ctx: Context, query: AttentionQuery) -> CursorPage[Atte
 @routes.put(
     "/{customerId}",
     access=coach(CUSTOMERS.EDIT),
+    locks="customer",
     errors=(Conflict,),
     example={"reason": "nothing_scheduled", "until": None},
 )

@@ -11,6 +11,7 @@ from coaching_service.progress.check_ins import models, service
 routes = Routes(
     "/coach/customers/{customerId}/check-ins",
     tag="Check-ins",
+    locks="customer",
     path_descriptions={"checkInId": "The identifier of the recurring check-in."},
 )
 

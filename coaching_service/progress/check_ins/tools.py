@@ -62,6 +62,7 @@ class CheckInToSchedule(CustomerArgument):
     access=coach(CUSTOMERS.EDIT),
     takes=CheckInToSchedule(),
     writes=True,
+    locks="customer",
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
     check=check_names,
 )

@@ -16,6 +16,7 @@ from coaching_service.progress.conversation import attachments, models, service
 routes = Routes(
     "/coach/customers/{customerId}/messages",
     tag="Messages",
+    locks="customer",
     path_descriptions={"messageId": "The identifier of the message."},
 )
 inbox_routes = Routes("/coach/conversations", tag="Messages")

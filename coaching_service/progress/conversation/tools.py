@@ -107,6 +107,7 @@ def _describe_state(message: Message) -> str:
     access=coach(CUSTOMERS.EDIT),
     takes=SendMessage(),
     writes=True,
+    locks="customer",
     destructive=True,
     open_world=True,
     outreach=True,

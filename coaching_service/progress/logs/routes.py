@@ -16,7 +16,7 @@ from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.items.models import ITEM_RESPONSE, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet
 
-routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs")
+routes = Routes("/coach/customers/{customerId}/wblocks/{wblockId}", tag="Logs", locks="customer")
 
 _ITEM_EXAMPLE = {"isCompleted": True, "customerSets": [{"index": 1, "reps": 8, "load": 60}], "comment": "Felt light"}
 _SET_EXAMPLE = {"index": 1, "reps": 8, "load": 60, "loggedAt": "2026-03-02T08:30:00.000Z"}

@@ -81,6 +81,7 @@ async def _check(ctx: Context, valid: Mapping[str, Any]) -> None:
     access=coach(CUSTOMERS.EDIT),
     takes=WorkoutLog(),
     writes=True,
+    locks="customer",
     destructive=True,
     confirms=(Reason.DONE_WORK,),
     check=_check,

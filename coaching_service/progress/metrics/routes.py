@@ -11,8 +11,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun, SearchedDate
 from coaching_service.progress.metrics import models, service
 
-routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics")
-value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metrics")
+routes = Routes("/coach/customers/{customerId}/metrics-sets", tag="Metrics", locks="customer")
+value_routes = Routes("/coach/customers/{customerId}/metric-values", tag="Metrics", locks="customer")
 
 own_routes = Routes("/customer/metrics-sets", tag="The client's own")
 

@@ -111,6 +111,7 @@ async def get_metric_history(
     access=coach(METRICS.EDIT),
     takes=RecordMetric(),
     writes=True,
+    locks="customer",
     destructive=True,
     idempotent=True,
     confirms=(Reason.FAR_DATE, Reason.FAR_VALUE),

@@ -11,7 +11,7 @@ from coaching_service.core.validation import patch_of
 from coaching_service.progress.notes import service
 from coaching_service.progress.notes.models import NewNote, Note, NoteChange
 
-routes = Routes("/coach/customers/{customerId}/notes", tag="Notes")
+routes = Routes("/coach/customers/{customerId}/notes", tag="Notes", locks="customer")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW))

@@ -65,7 +65,7 @@ def _describe_note(note: Note) -> str:
     return f"{facts}: {typed_line(plain_text(note['content']), _LONGEST_IN_LIST)}"
 
 
-@tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True)
+@tools.tool("Add a note", access=coach(CUSTOMERS.EDIT), takes=AddNote(), writes=True, locks="customer")
 async def add_note(ctx: Context, customer_id: ObjectId, text: str, *, is_health: bool, is_pinned: bool) -> Written:
     """Add a note on a client, which only coaches see, never the client."""
     content = escape(text).replace("\n", "<br>")

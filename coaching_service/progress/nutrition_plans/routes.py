@@ -14,7 +14,7 @@ from coaching_service.core.pagination import Page, PageFields, PageQuery
 from coaching_service.progress.nutrition_plans import service
 from coaching_service.progress.nutrition_plans.models import PlanVersion
 
-routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans")
+routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans", locks="customer")
 own_routes = Routes("/customer/plan-versions", tag="The client's own")
 
 

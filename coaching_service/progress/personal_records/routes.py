@@ -14,6 +14,7 @@ from coaching_service.progress.personal_records import models, service
 routes = Routes(
     "/coach/customers/{customerId}/personal-records",
     tag="Personal records",
+    locks="customer",
     path_descriptions={"recordId": "The identifier of the personal record."},
 )
 

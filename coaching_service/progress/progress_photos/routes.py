@@ -13,7 +13,7 @@ from coaching_service.core.pagination import Page, PageFields, PageQuery, page_o
 from coaching_service.progress.progress_photos import schemas, service
 from coaching_service.progress.progress_photos.models import PROGRESS_PHOTO, ProgressPhoto
 
-routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos")
+routes = Routes("/coach/customers/{customerId}/progress-photos", tag="Progress photos", locks="customer")
 own_routes = Routes("/customer/progress-photos", tag="The client's own")
 
 _NEW_PHOTO = MultipartBody("imageFile", IMAGE_TYPES, schemas.NewPhoto)

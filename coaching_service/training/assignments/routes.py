@@ -17,8 +17,8 @@ from coaching_service.training.assignments.models import (
     ProgramEndResult,
 )
 
-routes = Routes("/coach/customers/{customerId}/programs", tag="Programs")
-program_routes = Routes("/coach/programs/{programId}", tag="Programs")
+routes = Routes("/coach/customers/{customerId}/programs", tag="Programs", locks="customer")
+program_routes = Routes("/coach/programs/{programId}", tag="Programs", locks="customer")
 
 
 @program_routes.post(

@@ -188,6 +188,7 @@ _change = partial(
     tools.tool,
     access=coach(CUSTOMERS.EDIT),
     writes=True,
+    locks="customer",
     check=check_names,
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),

@@ -61,6 +61,7 @@ async def _check(ctx: Context, valid: Mapping[str, Any]) -> None:
     access=coach(CUSTOMERS.EDIT),
     takes=AssignProgram(),
     writes=True,
+    locks="customer",
     destructive=True,
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE, Reason.MANY_CLIENTS),
     check=_check,

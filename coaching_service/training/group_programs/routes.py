@@ -26,6 +26,7 @@ async def get_group_program(ctx: Context, name: str) -> GroupProgram:
 @routes.put(
     "",
     access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
+    locks="program",
     errors=(NotFound,),
     example={"programId": "66f0c0ffee0000000000abcd", "startOn": "nextMonday", "leave": "removeUpcoming"},
     path_fields=_NAME,

@@ -78,6 +78,7 @@ async def get_program(ctx: Context, program_id: ObjectId) -> models.Program:
 @routes.patch(
     "/{programId}",
     access=coach(PROGRAMS.EDIT),
+    locks="program",
     body=patch_of(NewProgram, name="ProgramChange"),
     returns=Program,
     example={"tags": ["strength"], "version": 0},
@@ -87,7 +88,7 @@ async def update_program(ctx: Context, program_id: ObjectId, body: models.Progra
     return await service.update(ctx, program_id, body)
 
 
-@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE))
+@routes.delete("/{programId}", access=coach(PROGRAMS.DELETE), locks="program")
 async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     """Delete a program with its blocks.
 
@@ -96,7 +97,14 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> None:
     await service.delete(ctx, program_id)
 
 
-@routes.put("/{programId}/archive", access=coach(PROGRAMS.EDIT), body_optional=True, returns=Program, example={})
+@routes.put(
+    "/{programId}/archive",
+    access=coach(PROGRAMS.EDIT),
+    locks="program",
+    body_optional=True,
+    returns=Program,
+    example={},
+)
 async def archive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
     """Archive a program.
 
@@ -105,7 +113,14 @@ async def archive_program(ctx: Context, program_id: ObjectId, body: models.Versi
     return await service.set_archived(ctx, program_id, archived=True, version=body.get("version"))
 
 
-@routes.put("/{programId}/unarchive", access=coach(PROGRAMS.EDIT), body_optional=True, returns=Program, example={})
+@routes.put(
+    "/{programId}/unarchive",
+    access=coach(PROGRAMS.EDIT),
+    locks="program",
+    body_optional=True,
+    returns=Program,
+    example={},
+)
 async def unarchive_program(ctx: Context, program_id: ObjectId, body: models.VersionReference) -> models.Program:
     """Restore an archived program.
 
@@ -114,7 +129,7 @@ async def unarchive_program(ctx: Context, program_id: ObjectId, body: models.Ver
     return await service.set_archived(ctx, program_id, archived=False, version=body.get("version"))
 
 
-block_routes = Routes("/coach/programs/{programId}", tag="Program workouts")
+block_routes = Routes("/coach/programs/{programId}", tag="Program workouts", locks="program")
 
 BlockRoutes(
     routes=block_routes,

@@ -100,6 +100,7 @@ class _Replaced(NamedTuple):
     access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE, PROGRAMS.EDIT),
     takes=SaveProgram(),
     writes=True,
+    locks="program",
     destructive=True,
     confirms=(Reason.PROGRAM_DAYS,),
     check=check_names,

@@ -18,9 +18,9 @@ from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import models, schemas, service
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 
-routes = Routes("/coach/customers/{customerId}", tag="Schedule")
+routes = Routes("/coach/customers/{customerId}", tag="Schedule", locks="customer")
 library_routes = Routes("/coach/programs", tag="Programs")
-program_routes = Routes("/coach/programs/{programId}", tag="Schedule")
+program_routes = Routes("/coach/programs/{programId}", tag="Schedule", locks="program")
 
 _EXERCISE = "66f0c0ffee0000000000abcd"
 _ITEM = {
@@ -139,6 +139,7 @@ async def clear_schedule(ctx: Context, customer_id: ObjectId, body: models.Sched
 @library_routes.post(
     "/from-calendar",
     access=coach(CUSTOMERS.VIEW, PROGRAMS.CREATE),
+    locks="customer",
     body=schemas.ProgramFromCalendar(),
     returns=Program,
     errors=(NotFound,),

@@ -64,6 +64,7 @@ async def get_workout_template(ctx: Context, template_id: ObjectId) -> WorkoutTe
 @routes.patch(
     "/{templateId}",
     access=coach(PROGRAMS.EDIT),
+    locks="template",
     body=patch_of(input_of(NewWorkoutTemplate), name="WorkoutTemplateChange"),
     example={"tags": ["short", "home"], "version": 0},
 )
@@ -75,7 +76,7 @@ async def update_workout_template(ctx: Context, template_id: ObjectId, body: Tem
     return await service.update(ctx, template_id, body)
 
 
-@routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE))
+@routes.delete("/{templateId}", access=coach(PROGRAMS.DELETE), locks="template")
 async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
     """Delete a workout template.
 
@@ -87,6 +88,7 @@ async def delete_workout_template(ctx: Context, template_id: ObjectId) -> None:
 @routes.post(
     "/{templateId}/apply",
     access=coach(CUSTOMERS.EDIT),
+    locks="customer",
     returns=WorkoutBlock,
     errors=(Conflict,),
     example={"customerId": "66f0c0ffee0000000000abcd", "date": "2026-03-02"},

@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import NewTrainingMax, TrainingMax
 
-routes = Routes("/coach/customers/{customerId}/training-maxes", tag="Training maximums")
+routes = Routes("/coach/customers/{customerId}/training-maxes", tag="Training maximums", locks="customer")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW))

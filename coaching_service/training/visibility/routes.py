@@ -12,7 +12,7 @@ from coaching_service.core.validation import DryRun
 from coaching_service.training.visibility import service
 from coaching_service.training.visibility.models import DayVisibility, VisibilityChange
 
-routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility")
+routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility", locks="customer")
 
 
 @routes.get("", access=coach(CUSTOMERS.VIEW), query=SearchedRange())

@@ -56,7 +56,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks
 
 tools = Tools()
-_change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, destructive=True)
+_change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, locks="customer", destructive=True)
 
 # Of planned sets, which assistants read only where they differ.
 _DEFAULTS: dict[str, Any] = {"isAmrap": False, "perSide": False, "setKind": "normal"}
@@ -134,6 +134,7 @@ def _without_unset(value: Any) -> Any:
     access=coach(CUSTOMERS.EDIT),
     takes=NewWorkouts(),
     writes=True,
+    locks="customer",
     confirms=(Reason.MANY_DAYS, Reason.FAR_DATE),
     check=check_names,
 )

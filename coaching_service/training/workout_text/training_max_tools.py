@@ -36,6 +36,7 @@ class TrainingMaxToSet(CustomerArgument):
     access=coach(CUSTOMERS.EDIT),
     takes=TrainingMaxToSet(),
     writes=True,
+    locks="customer",
     destructive=True,
     idempotent=True,
     check=check_names,

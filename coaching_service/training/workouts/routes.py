@@ -22,7 +22,7 @@ from coaching_service.training.workouts.blocks.schemas import (
 )
 from coaching_service.training.workouts.shared_routes import BlockRoutes
 
-routes = Routes("/coach/customers/{customerId}", tag="Workouts")
+routes = Routes("/coach/customers/{customerId}", tag="Workouts", locks="customer")
 
 BlockRoutes(
     routes=routes,

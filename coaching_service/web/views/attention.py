@@ -272,7 +272,7 @@ _LOADERS: Mapping[ReasonType, tuple[str, _Loader]] = {
     "personal_record": (CUSTOMERS.VIEW, _load_records),
 }
 
-pages = Pages("/app/attention")
+pages = Pages("/app/attention", locks="customer")
 _PATH = "/app/attention"
 _CLIENTS_PER_PAGE = 60
 

@@ -119,7 +119,7 @@ async def bulk_page(ctx: Context, query: ClientSelection) -> dict[str, Any] | Re
     }
 
 
-@pages.post("", access=coach(CUSTOMERS.VIEW), on=bulk_page, request_class="bulk")
+@pages.post("", access=coach(CUSTOMERS.VIEW), locks="program", on=bulk_page, request_class="bulk")
 async def bulk_change(ctx: Context, query: ClientSelection, form: _ActionInput) -> StreamedTask | QueuedTask:
     """Run an action on the clients that were confirmed, by a job if they are many.
 

@@ -45,7 +45,7 @@ from coaching_service.web.views.results import describe_answer, describe_results
 
 pages = Pages("")
 
-_coach = pages.below("/app/customers/{customerId}/check-ins")
+_coach = pages.below("/app/customers/{customerId}/check-ins", locks="customer")
 _RESPONSES_PER_PAGE = 8
 TASK = "task"
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -82,7 +82,7 @@ from coaching_service.web.views.workout.cards import (
 )
 from coaching_service.web.views.workout.workout_page import MoveForm, Place
 
-pages = Pages("/app/customers/{customerId}")
+pages = Pages("/app/customers/{customerId}", locks="customer")
 
 
 class WeekQuery(TypedDict):

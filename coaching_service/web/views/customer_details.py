@@ -204,7 +204,7 @@ def compare_over_period(records: Sequence[ProgressPhoto], first: date, last: dat
 # --- A client's details and files: editing, inviting, archiving and deleting; photos by date, and nutrition plans -----
 
 
-pages = Pages("/app/customers/{customerId}")
+pages = Pages("/app/customers/{customerId}", locks="customer")
 _MAX_PHOTO_DATES = 50
 _PLANS_PER_PAGE = 25
 _DETAILS_FORM = patch_of(input_of(WrittenDetails), name="CustomerForm")

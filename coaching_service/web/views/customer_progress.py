@@ -94,7 +94,7 @@ def first_day(today: date, weeks: int) -> date:
     return today - timedelta(days=7 * weeks + 1)
 
 
-pages = Pages("/app/customers/{customerId}")
+pages = Pages("/app/customers/{customerId}", locks="customer")
 
 _CHARTED = (LEAST_ASSISTANCE, LONGEST_TIME, FARTHEST_DISTANCE, FASTEST)
 _DISTANCES, _LIFTS_PER_PAGE = 2, 24

@@ -327,7 +327,7 @@ def _sees_assigned_only(ctx: Context) -> bool:
     return ctx.caller.customers_scope == "assigned"
 
 
-@pages.post("/new", access=coach(CUSTOMERS.CREATE), on=new_customer_page)
+@pages.post("/new", access=coach(CUSTOMERS.CREATE), locks="program", on=new_customer_page)
 async def new_customer(ctx: Context, form: _NewCustomer) -> Redirect:
     """Add a client; send an invitation, assign a program and add a check-in if requested."""
     send_invitation = form["sendInvitation"]
@@ -419,7 +419,9 @@ async def group_program_page(ctx: Context, query: _Group) -> dict[str, Any] | Re
     return {"group": query["group"], "rule": rule, "programs": list(options.items()), "today": ctx.caller.today()}
 
 
-@_groups.post("/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), on=group_program_page, idempotent=True)
+@_groups.post(
+    "/program", access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW), locks="program", on=group_program_page, idempotent=True
+)
 async def set_program_of_group(ctx: Context, query: _Group, form: _Rule) -> Redirect:
     """Set the program of a group."""
     start = form["startDate"] if form["startOn"] == "date" else form["startOn"]

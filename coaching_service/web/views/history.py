@@ -390,7 +390,7 @@ async def change_page(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
 _undo_form = partial(pages.post, access=coach(CUSTOMERS.VIEW), form=_UndoForm, request_class="bulk", idempotent=True)
 
 
-@_undo_form(f"{_OF_CLIENT}/{{changeId}}/undo", on=customer_change_page)
+@_undo_form(f"{_OF_CLIENT}/{{changeId}}/undo", locks="customer", on=customer_change_page)
 async def undo_customer_change(ctx: Context, customer_id: ObjectId, change_id: ObjectId, form: _UndoForm) -> Redirect:
     """Undo a change of a client, or all changes of its bulk operation."""
     return await _undo(ctx, change_id, form, customer_path(customer_id, "/history"), customer_id)

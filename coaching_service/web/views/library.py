@@ -444,7 +444,7 @@ async def delete_form(ctx: Context, form_id: ObjectId) -> ConfirmedAction:
 
 
 _templates = pages.below("/templates")
-_template = _templates.below("/{templateId}")
+_template = _templates.below("/{templateId}", locks="template")
 _CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
 
 

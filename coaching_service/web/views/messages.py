@@ -84,7 +84,9 @@ def is_unread(message: Message, *, to_client: bool = False) -> bool:
     return is_received and message["readAt"] is None and message["text"] is not None
 
 
-@_coach.post(_MESSAGES, access=coach(CUSTOMERS.EDIT), form=MESSAGE_FORM, file_optional=True, on=messages_page)
+@_coach.post(
+    _MESSAGES, access=coach(CUSTOMERS.EDIT), locks="customer", form=MESSAGE_FORM, file_optional=True, on=messages_page
+)
 async def write_message(ctx: Context, customer_id: ObjectId, form: MessageText, file: StoredFile | None) -> Redirect:
     """Send a message, with a file if one is chosen; what the client wrote before counts as read."""
     await conversation.mark_read(ctx, customer_id)
@@ -108,7 +110,9 @@ async def message_file(
     return await attachments.read(ctx, customer_id, message_id, attachment_id, small=query["size"] == "small")
 
 
-@_coach.post(f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), on=messages_page, deletes=True)
+@_coach.post(
+    f"{_MESSAGES}/{{messageId}}/delete", access=coach(CUSTOMERS.EDIT), locks="customer", on=messages_page, deletes=True
+)
 async def delete_message(ctx: Context, customer_id: ObjectId, message_id: ObjectId) -> Redirect:
     """Delete a message of the coach, or recall one of the coach's assistant that has not been sent."""
     message = await conversation.get(ctx, customer_id, message_id)

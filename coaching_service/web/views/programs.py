@@ -93,7 +93,7 @@ from coaching_service.web.views.workout.cards import (
 
 pages = Pages("/app/programs")
 
-_program = pages.below("/{programId}")
+_program = pages.below("/{programId}", locks="program")
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
@@ -204,7 +204,9 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
     return {week + 1: [(day, tiles.get(day, [])) for day in range(week * 7 + 1, week * 7 + 8)] for week in weeks}
 
 
-@declare_operation(pages, "/{programId}/assign", access=coach(CUSTOMERS.EDIT), form=_Assignment, on=program_page)
+@declare_operation(
+    pages, "/{programId}/assign", access=coach(CUSTOMERS.EDIT), locks="customer", form=_Assignment, on=program_page
+)
 async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, *, dry_run: bool) -> Outcome:
     """Schedule every workout of a program on a client's calendar."""
     customer_id, start_date, on_conflict = form["customerId"], form["startDate"], form["onConflict"]
@@ -224,14 +226,14 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, 
     return Outcome(None, summary, week_path(customer_id, start_date), taken=taken, customer_id=customer_id)
 
 
-@pages.post("/{programId}/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+@_program.post("/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
 async def archive_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Archive a program."""
     program = await programs.set_archived(ctx, program_id, archived=True)
     return Redirect(f"/app/programs/{program_id}", f"{program['name']} archived.")
 
 
-@pages.post("/{programId}/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+@_program.post("/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
 async def restore_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Restore an archived program."""
     program = await programs.set_archived(ctx, program_id, archived=False)
@@ -326,7 +328,7 @@ async def delete_program(ctx: Context, program_id: ObjectId) -> ConfirmedAction:
 # --- Bringing clients who are on a program up to date with it: who gets what, and the update --------------------------
 
 
-_sync = pages.below("/{programId}/sync")
+_sync = pages.below("/{programId}/sync", locks="program")
 _MAX_SYNCED = 500
 
 

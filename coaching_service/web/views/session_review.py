@@ -295,7 +295,7 @@ def _row(
     }
 
 
-pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review")
+pages = Pages("/app/customers/{customerId}/blocks/{blockId}/review", locks="customer")
 _MAX_COMMENTS = 50
 
 

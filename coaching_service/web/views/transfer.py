@@ -534,7 +534,7 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
     }
 
 
-@_transfer.post("/{jobId}/run", access=owner_session(), on=import_page, has_table=True)
+@_transfer.post("/{jobId}/run", access=owner_session(), locks="customer", on=import_page, has_table=True)
 async def run_checked_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a list of clients that was checked, with the answers of the form."""
     answers = with_answers(await background_jobs.get_with_work(ctx, job_id), form)
@@ -584,6 +584,7 @@ async def import_history_page(ctx: Context, query: _Client) -> dict[str, Any]:
 @_import.post(
     "",
     access=coach(CUSTOMERS.EDIT),
+    locks="customer",
     form=MultipartBody("file", (CSV, XLSX), _Client, size_limit="import", file_required=True),
     on=import_history_page,
 )
@@ -610,7 +611,7 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
     }
 
 
-@_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), on=history_import_page, has_table=True)
+@_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), locks="customer", on=history_import_page, has_table=True)
 async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
     job = await checked_files.begin(ctx, job_id, with_answers(await _get_job(ctx, job_id), form))
