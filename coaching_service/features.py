@@ -11,10 +11,8 @@ from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.inspection import job_checks
 from coaching_service.core.jobs.queue import Steps
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.integrations import load_unit, own_import, sandbox
+from coaching_service.integrations import background_jobs, load_unit, own_import, sandbox
 from coaching_service.integrations import load_unit as load_unit_service
-from coaching_service.integrations.background_jobs import routes as background_jobs
-from coaching_service.integrations.background_jobs import service as background_jobs_service
 from coaching_service.integrations.calendar_feed import routes as calendar_feed
 from coaching_service.integrations.company_export import routes as company_export
 from coaching_service.integrations.company_import import checked_files
@@ -302,9 +300,9 @@ _STEPS: Steps = {
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
     retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
-    background_jobs_service.DISCARD: checked_files.discard_step,
+    background_jobs.DISCARD: checked_files.discard_step,
     company_import_service.IMPORT: company_import_service.run_step,
-    background_jobs_service.FOLLOW: history_following.run_step,
+    background_jobs.FOLLOW: history_following.run_step,
     history_undoing.UNDO: history_undoing.run_step,
     load_unit_service.CONVERT: load_unit_service.run_step,
     customer_bulk_jobs.STEP: customer_bulk_jobs.run_step,

@@ -6,8 +6,7 @@ from coaching_service.core.changes.log import DocumentsWritten
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.events import EventBus
 from coaching_service.core.idempotency import ResponseReplayed
-from coaching_service.integrations import load_unit
-from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations import background_jobs, load_unit
 from coaching_service.integrations.history_import import undoing as history_undoing
 from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged

@@ -22,7 +22,6 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.text import write_rows
 from coaching_service.integrations import commands
-from coaching_service.integrations.background_jobs.models import ImportResult, StoredCompanyJob
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
@@ -32,12 +31,14 @@ from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportAnswers,
     ImportFormat,
+    ImportResult,
     list_problems,
     table_result,
 )
 from coaching_service.library.imported_names.models import read_answers
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers.models import OnConflict
+from coaching_service.people.jobs.models import StoredJob
 
 _OPTIONS = {
     "LOAD_UNIT": "--load-unit",
@@ -213,7 +214,7 @@ def _by_name(pairs: tuple[str, ...]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in (pair.rpartition("=") for pair in pairs)}
 
 
-def _show(job: StoredCompanyJob, report: IO[bytes] | None) -> None:
+def _show(job: StoredJob, report: IO[bytes] | None) -> None:
     """Print the problems, the questions and names of a dry run, and what was imported. Raises ClickException."""
     if report is not None:
         rows = [

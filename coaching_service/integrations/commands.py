@@ -17,14 +17,14 @@ from coaching_service.core.errors import BadRequest, CompanySuspended, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.media import CSV, XLSX, ZIP, InvalidFile
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import.models import ImportAnswers
 from coaching_service.people.account import service as companies
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 from coaching_service.people.team import service as team
 
 _POLL_SECONDS = 0.5
@@ -59,7 +59,7 @@ async def import_file(
     on_conflict: OnConflict,
     answers: ImportAnswers,
     on_progress: Callable[[int, int], None],
-) -> StoredCompanyJob:
+) -> StoredJob:
     """Import a file into the caller's company and return the job once it has ended.
 
     `on_progress` is called with the records done and their number. Raises BadRequest if the file is neither an
@@ -70,7 +70,7 @@ async def import_file(
             ctx, source, name=name, content_types=(ZIP, CSV, XLSX), customer_id=None, max_pixels=1
         ) as file:
 
-            async def begin(tx: Context) -> StoredCompanyJob:
+            async def begin(tx: Context) -> StoredJob:
                 job = await company_import.begin(tx, file, dry_run=dry_run, on_conflict=on_conflict, answers=answers)
                 await files.attach(tx, file)
                 return job
@@ -80,11 +80,11 @@ async def import_file(
         raise BadRequest(
             "The file is neither an export of a company nor a table (CSV, XLSX)", code=error.code
         ) from None
-    while job["status"] in ("queued", "running"):
+    while jobs.is_unfinished(job):
         ran = await worker.run_due(ctx.services, {company_import.IMPORT: company_import.run_step}, limit=1)
         if not ran:  # a running service has it
             await asyncio.sleep(_POLL_SECONDS)
-        job = await background_jobs.get(ctx, job["_id"])
+        job = await jobs.get(ctx, job["_id"])
         on_progress(job["done"], job["total"])
     return job
 

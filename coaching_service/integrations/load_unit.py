@@ -23,19 +23,13 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import (
-    BACKGROUND_JOB,
-    ConversionResult,
-    ConversionWork,
-    JobWork,
-    StoredCompanyJob,
-)
-from coaching_service.integrations.background_jobs.service import Superseded
+from coaching_service.integrations import background_jobs
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import LoadUnit, LoadUnitChanged
 from coaching_service.people.account.service import Conversion, convert_stored_load
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 from coaching_service.progress.personal_records import service as records
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates
@@ -52,6 +46,29 @@ class LoadUnitConversion(TypedDict):
     dryRun: Annotated[bool, Default(False), Description("Whether to count what would be converted only.")]
 
 
+class ConversionResult(TypedDict):
+    """How many documents were converted, or with `dryRun` would be, by kind, and how many loads they have."""
+
+    dryRun: bool
+    loadUnit: str
+    converted: dict[str, int]
+
+
+class ConversionWork(TypedDict):
+    """What the next step of a conversion of loads needs.
+
+    `entry` and `record` are its position: what is converted (clients, programs, templates) and how many of it have
+    been; `last` is the last of them.
+    """
+
+    isDryRun: bool
+    loadUnit: LoadUnit
+    entry: int
+    record: int
+    last: ObjectId | None
+    converted: dict[str, int]
+
+
 CONVERT = "convert_load_unit"
 _OPERATION = "convertLoadUnit"
 _STEP_SECONDS = queue.STEP_SECONDS
@@ -61,7 +78,7 @@ _WAIT = timedelta(seconds=5)
 
 
 @transactional
-async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) -> StoredCompanyJob:
+async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) -> StoredJob:
     """Queue the conversion of the caller's company, and return its job.
 
     Raises Conflict if the loads are in that unit, while another conversion is not finished, and unless it is a dry run,
@@ -70,7 +87,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
     if (await account.get(ctx))["loadUnit"] == load_unit:
         raise Conflict(f"The loads are in {load_unit} already", code="LOAD_UNIT_UNCHANGED")
     if not dry_run:
-        await background_jobs.require_none_unfinished(ctx, "import")
+        await jobs.require_none_unfinished(ctx, "import")
     work: ConversionWork = {
         "isDryRun": dry_run,
         "loadUnit": load_unit,
@@ -79,7 +96,7 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
         "last": None,
         "converted": {},
     }
-    job = await background_jobs.create(ctx, {"kind": "load_unit", "work": work})
+    job = await jobs.create(ctx, {"kind": "load_unit", "work": work})
     if not dry_run:
         await account.begin_conversion(ctx, {"jobId": job["_id"], "loadUnit": load_unit})
     await queue.enqueue(ctx, CONVERT, {"jobId": job["_id"]}, after=timedelta(0) if dry_run else _FIRST_STEP)
@@ -89,14 +106,14 @@ async def begin(ctx: Context, load_unit: Literal["kg", "lb"], *, dry_run: bool) 
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue a conversion for a moment."""
-    if (step := await background_jobs.get_step(services, job, _OPERATION)) is None:
+    if (step := await jobs.get_step(services, job, _OPERATION, background_jobs.end_without_requester)) is None:
         return None
     ctx, stored = step
     try:
         if not cast("ConversionWork", stored["work"])["isDryRun"]:
-            await background_jobs.require_none_unfinished(ctx, "import")
+            await jobs.require_none_unfinished(ctx, "import")
         return await _continue(ctx, stored)
-    except (Conflict, Superseded):  # an import that began at the same time, or a step whose lease had ended
+    except (Conflict, jobs.Superseded):  # an import that began at the same time, or a step whose lease had ended
         return RunAgain(_WAIT)
 
 
@@ -107,7 +124,7 @@ class _Target(NamedTuple):
     convert: Callable[[Context, ObjectId, Conversion], Awaitable[Mapping[str, int]]]
 
 
-async def _continue(ctx: Context, job: JobWork) -> RunAgain | None:
+async def _continue(ctx: Context, job: StoredJob) -> RunAgain | None:
     end = time.monotonic() + _STEP_SECONDS
     work = cast("ConversionWork", job["work"])
     convert = partial(convert_stored_load, unit=ctx.caller.company.load_unit, target=work["loadUnit"])
@@ -128,7 +145,7 @@ async def _continue(ctx: Context, job: JobWork) -> RunAgain | None:
     return None
 
 
-async def _count_targets(ctx: Context, job: JobWork) -> None:
+async def _count_targets(ctx: Context, job: StoredJob) -> None:
     total = 0
     for target in _TARGETS:
         last: ObjectId | None = None
@@ -139,7 +156,7 @@ async def _count_targets(ctx: Context, job: JobWork) -> None:
 
 
 async def _convert(
-    ctx: Context, job: JobWork, work: ConversionWork, identifier: ObjectId, conversion: Conversion
+    ctx: Context, job: StoredJob, work: ConversionWork, identifier: ObjectId, conversion: Conversion
 ) -> ConversionWork:
     """Convert one client, program or template, and store the position after it; returns this position."""
     changed = work
@@ -154,14 +171,14 @@ async def _convert(
             "last": identifier,
             "converted": {**work["converted"], **converted},
         }
-        await background_jobs.update(tx, job, {"work": changed}, done=1)
+        await jobs.update(tx, job, {"work": changed}, done=1)
 
     await in_transaction(ctx, convert)
     job["work"] = changed
     return changed
 
 
-async def _end(ctx: Context, job: JobWork, work: ConversionWork) -> None:
+async def _end(ctx: Context, job: StoredJob, work: ConversionWork) -> None:
     """Store the result; the company has the new unit from then on."""
     result: ConversionResult = {
         "dryRun": work["isDryRun"],
@@ -170,7 +187,7 @@ async def _end(ctx: Context, job: JobWork, work: ConversionWork) -> None:
     }
 
     async def end(tx: Context) -> None:
-        await background_jobs.update(tx, job, {"status": "done", "result": result})
+        await jobs.update(tx, job, {"status": "done", "result": result})
         if not work["isDryRun"]:
             await account.end_conversion(tx, {"jobId": job["_id"], "loadUnit": work["loadUnit"]})
             await audit.record(tx, "company.loadUnitConverted", jobId=job["_id"])
@@ -178,8 +195,8 @@ async def _end(ctx: Context, job: JobWork, work: ConversionWork) -> None:
     await in_transaction(ctx, end)
 
 
-async def _store(ctx: Context, job: JobWork, fields: Mapping[str, object]) -> None:
-    await in_transaction(ctx, lambda tx: background_jobs.update(tx, job, fields))
+async def _store(ctx: Context, job: StoredJob, fields: Mapping[str, object]) -> None:
+    await in_transaction(ctx, lambda tx: jobs.update(tx, job, fields))
 
 
 async def _convert_client(ctx: Context, customer_id: ObjectId, conversion: Conversion) -> Mapping[str, int]:
@@ -241,12 +258,12 @@ routes = Routes("/coach/account/load-unit", tag="Account")
 @routes.post(
     "",
     access=owner(),
-    returns=BACKGROUND_JOB,
+    returns=background_jobs.BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),
     example={"loadUnit": "lb", "dryRun": True},
 )
-async def convert_load_unit(ctx: Context, body: LoadUnitConversion) -> StoredCompanyJob:
+async def convert_load_unit(ctx: Context, body: LoadUnitConversion) -> StoredJob:
     """Convert all loads to another unit.
 
     A job converts planned and done sets, records, training maximums, programs and templates, and rounds to 0.1;

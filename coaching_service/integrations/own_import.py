@@ -9,28 +9,20 @@ from coaching_service.core.errors import Conflict, Forbidden
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX
-from coaching_service.integrations.background_jobs import models
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import JobWork, StoredCompanyJob
+from coaching_service.integrations.background_jobs import BACKGROUND_JOB
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.company_import.schemas import OWN_IMPORT_FIELDS, OwnImportOptions
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import ImportAnswers
 from coaching_service.people.account import service as account
-
-get = background_jobs.get_own
-
-
-async def get_with_work(ctx: Context, job_id: ObjectId) -> JobWork:
-    """Return a job of the client who calls with what its steps need. Raises NotFound."""
-    await get(ctx, job_id)
-    return await background_jobs.get_with_work(ctx, job_id)
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 
 
 async def begin(
     ctx: Context, file: StoredFile | None, answers: ImportAnswers, *, dry_run: bool, keeps_file: bool = False
-) -> StoredCompanyJob:
+) -> StoredJob:
     """Queue the import of a file with the history of the client who calls, and return its job.
 
     Raises Forbidden if the company does not let its clients import, and as company_import.begin.
@@ -41,23 +33,11 @@ async def begin(
     )
 
 
-async def begin_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> StoredCompanyJob:
+async def begin_checked(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> StoredJob:
     """Queue the import of a file that the client has checked. Raises as `begin` and checked_files.begin."""
-    await get(ctx, job_id)
+    await jobs.get(ctx, job_id)
     await _require_allowed(ctx)
     return await checked_files.begin(ctx, job_id, {**answers, "customerId": ctx.caller.id})
-
-
-async def cancel(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
-    """End a job of the client before its next step. Raises NotFound."""
-    await get(ctx, job_id)
-    return await background_jobs.cancel(ctx, job_id)
-
-
-async def undo(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
-    """Queue the undo of an import of the client, and return its job. Raises as undoing.begin."""
-    await get(ctx, job_id)
-    return await undoing.begin(ctx, job_id)
 
 
 async def _require_allowed(ctx: Context) -> None:
@@ -79,13 +59,13 @@ routes = Routes(
     "/import",
     access=customer(),
     multipart=MultipartBody("file", (CSV, XLSX), OWN_IMPORT_FIELDS(), size_limit="plan", file_required=True),
-    returns=models.BACKGROUND_JOB,
+    returns=BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),
     request_class="bulk",
     example={"dryRun": "true"},
 )
-async def import_own_history(ctx: Context, body: OwnImportOptions, file: StoredFile | None) -> models.StoredCompanyJob:
+async def import_own_history(ctx: Context, body: OwnImportOptions, file: StoredFile | None) -> StoredJob:
     """Import my training history.
 
     A table (CSV or XLSX) of Hevy, Strong, FitNotes, StrongLifts, Gravl, Fitbod, Liftosaur or JEFIT, or any with a date,
@@ -99,17 +79,17 @@ async def import_own_history(ctx: Context, body: OwnImportOptions, file: StoredF
     return await begin(ctx, file, body["answers"], dry_run=body["dryRun"])
 
 
-@routes.get("/jobs/{importId}", access=customer(), returns=models.BACKGROUND_JOB)
-async def get_own_job(ctx: Context, import_id: ObjectId) -> models.StoredCompanyJob:
+@routes.get("/jobs/{importId}", access=customer(), returns=BACKGROUND_JOB)
+async def get_own_job(ctx: Context, import_id: ObjectId) -> StoredJob:
     """Read the progress of my import."""
-    return await get(ctx, import_id)
+    return await jobs.get(ctx, import_id)
 
 
-@routes.post("/jobs/{importId}/undo", access=customer(), returns=models.BACKGROUND_JOB, status=202, errors=(Conflict,))
-async def undo_own_import(ctx: Context, import_id: ObjectId) -> models.StoredCompanyJob:
+@routes.post("/jobs/{importId}/undo", access=customer(), returns=BACKGROUND_JOB, status=202, errors=(Conflict,))
+async def undo_own_import(ctx: Context, import_id: ObjectId) -> StoredJob:
     """Undo my import.
 
     It begins after the response, as a job: what the import created is removed, unless it has been changed or used
     since.
     """
-    return await undo(ctx, import_id)
+    return await undoing.begin(ctx, import_id)

@@ -65,3 +65,26 @@ async def test_numbers_of_changes_get_batches_and_lose_their_indexes(old_databas
     assert batches[1]["numberedAt"] == stored[-2]["createdAt"]
     indexes = await db["changes"].index_information()
     assert set(indexes) == {"_id_", *(each.name for each in declared_collections()["changes"].indexes)}
+
+
+async def test_jobs_of_bulk_operations_become_jobs_of_their_company(old_database: Services) -> None:
+    """An unfinished one continues where it was; the step can be interrupted."""
+    db, company, coach = old_database.db, ObjectId(), ObjectId()
+    old_keys = [("companyId", 1), ("kind", 1), ("customerId", 1)]
+    await db["companyJobs"].create_index(old_keys, unique=True, name="companyId_kind_customerId")
+    caller = {"coachId": coach, "via": "session", "permissions": ["customers.edit"]}
+    work = {"operation": "bulkArchiveCustomers", "ids": ObjectId().binary, "ok": 0, "failed": []}
+    old = {"companyId": company, "kind": "bulk", "status": "running", "done": 3, "total": 4}
+    own = [{"_id": ObjectId(), "batchId": ObjectId()} for _ in range(2)]
+    stored = [{**old, **each, "coachId": coach, "work": {**work, "caller": caller}} for each in own]
+    await db["bulkJobs"].insert_many(stored)
+    await release_0_3.one_collection_of_jobs(db, old_database.vault)
+    await db["bulkJobs"].insert_one(stored[0])  # as if it had been interrupted
+
+    await release_0_3.one_collection_of_jobs(db, old_database.vault)
+
+    expected = {**old, "work": work, "caller": caller, "requestedBy": coach, "customerId": None}
+    moved = await db["companyJobs"].find({}).sort("_id", 1).to_list(None)
+    assert moved == [{**each, **expected} for each in own]
+    assert "bulkJobs" not in await db.list_collection_names()
+    assert "companyId_kind_customerId" not in await db["companyJobs"].index_information()

@@ -10,10 +10,9 @@ import pytest
 from coaching_service.core.auth.access import READ_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
-from coaching_service.integrations.background_jobs.models import JobKind
 from coaching_service.integrations.history_import import undoing
 from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.bulk_jobs.models import BulkJobKind
+from coaching_service.people.jobs.models import JobKind
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import
@@ -109,7 +108,7 @@ async def bulk_jobs(coach: CoachClient) -> dict[str, tuple[Json, str]]:
 async def test_every_kind_of_job_needs_what_is_declared(coach: CoachClient) -> None:
     of_company, bulk = await company_jobs(coach), await bulk_jobs(coach)
     kinds = {job["kind"] for job in (*of_company.values(), *(job for job, _ in bulk.values()))}
-    assert kinds == {*get_args(JobKind), *get_args(BulkJobKind)}
+    assert kinds == {*get_args(JobKind)}
     jobs = {name: (job, f"/coach/jobs/{job['_id']}/undo") for name, job in of_company.items()}
     jobs |= {name: (job, f"/coach/changes/{batch}/undo") for name, (job, batch) in bulk.items()}
     assert {name: await needs_of(coach, *each) for name, each in jobs.items()} == NEEDED

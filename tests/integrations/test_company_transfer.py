@@ -18,14 +18,14 @@ from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork
-from coaching_service.integrations.background_jobs.service import Superseded
 from coaching_service.integrations.company_export.rows import portable_collections
 from coaching_service.integrations.company_import import _dry_run, service
 from coaching_service.integrations.history_import.importing import Outcome, Progress
+from coaching_service.integrations.history_import.models import ImportWork
 from coaching_service.people.account.models import AccountDetails
 from coaching_service.people.customers import batch
+from coaching_service.people.jobs import service as jobs_service
+from coaching_service.people.jobs.service import Superseded
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
 from tests.support.client import CoachClient
@@ -361,10 +361,8 @@ async def test_only_one_of_two_processes_continues_a_job(coach: CoachClient) -> 
         "imported": {},
         "failed": 0,
     }
-    stored = await background_jobs.create(coach.ctx, {"kind": "import", "work": work})
-    first, second = [
-        Progress(coach.ctx, await background_jobs.get_with_work(coach.ctx, stored["_id"])) for _ in range(2)
-    ]
+    stored = await jobs_service.create(coach.ctx, {"kind": "import", "work": work})
+    first, second = [Progress(coach.ctx, await jobs_service.get_complete(coach.ctx, stored["_id"])) for _ in range(2)]
 
     async def write(tx: Context) -> None:
         await batch.create_customer(tx, {"name": "Ana"})

@@ -16,7 +16,6 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.media import CSV
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import importing, undoing
@@ -24,6 +23,7 @@ from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.lifecycle import erasure
 from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people.jobs.models import StoredJob
 from coaching_service.settings import Settings
 from tests.core.test_uploads import stored
 from tests.integrations.test_own_import import TABLE
@@ -194,7 +194,7 @@ async def test_a_checked_file_is_deleted_with_a_client(
     content = TABLE if is_alone else ROWS
     file = await files.store(coach.ctx, io.BytesIO(content), name="a.csv", content_type=CSV, customer_id=None)
 
-    async def begin(tx: Context) -> StoredCompanyJob:
+    async def begin(tx: Context) -> StoredJob:
         await files.attach(tx, file)
         return await company_import.begin(tx, file, dry_run=True, answers=answers, keeps_file=True)
 

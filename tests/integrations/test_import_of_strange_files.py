@@ -15,8 +15,8 @@ import pytest
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs import store
 from coaching_service.integrations.company_import import _archive_reader
+from coaching_service.people.jobs import store
 from tests.conftest import NewCompany
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.declared_world import make_world

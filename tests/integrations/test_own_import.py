@@ -11,7 +11,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Step
-from coaching_service.integrations.background_jobs import service as background_jobs
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import.models import ImportedPeriod

@@ -16,10 +16,9 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk_routes
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.bulk_jobs import store as bulk_jobs_store
 from coaching_service.people.changes import undo
 from coaching_service.people.customers import bulk
+from coaching_service.people.jobs import service as bulk_jobs
 from tests.support.client import CoachClient, Reply
 from tests.support.jobs import finished
 from tests.support.service_process import until
@@ -174,15 +173,15 @@ async def test_interrupted_job_continues(coach: CoachClient, monkeypatch: pytest
     """A process that ends between a batch and its progress, or a busy service, changes no client twice."""
     ids = await create_clients(coach, 5)
     job_id = await begin(coach, ids)
-    advance = bulk_jobs_store.advance
+    advance = bulk_jobs._advance
 
     async def end(*_: Any) -> None:
         raise Interrupted
 
-    monkeypatch.setattr(bulk_jobs_store, "advance", end)
+    monkeypatch.setattr(bulk_jobs, "_advance", end)
     with pytest.raises(Interrupted):
         await run(coach, job_id)
-    monkeypatch.setattr(bulk_jobs_store, "advance", advance)
+    monkeypatch.setattr(bulk_jobs, "_advance", advance)
     assert await count_archived(coach) == 2
 
     set_archived, calls = bulk.set_archived, []
@@ -259,9 +258,9 @@ async def test_job_of_a_deleted_key_or_permission_ends(coach: CoachClient, inter
     await run(coach, job_id)
     assert await error_codes(coach, job_id) == ["FORBIDDEN"]
 
-    ended = {"work.caller.via": "mcp", "work.caller.credentialId": ObjectId()}  # an assistant that was disconnected
+    ended = {"caller.via": "mcp", "caller.credentialId": ObjectId()}  # an assistant that was disconnected
     job_id = await begin(coach, ids)
-    await coach.ctx.db["bulkJobs"].update_one({"_id": ObjectId(job_id)}, {"$set": ended})
+    await coach.ctx.db["companyJobs"].update_one({"_id": ObjectId(job_id)}, {"$set": ended})
     await run(coach, job_id)
     assert await error_codes(coach, job_id) == ["FORBIDDEN"]
 

@@ -159,3 +159,20 @@ async def test_a_spreadsheet_updates_known_clients(coach: CoachClient, owner_pag
         page = await owner_page.get(page.path)
     page.says("Import of clients.csv", "1 client")
     assert [each["surname"] for each in (await coach.customers())["docs"]] == ["Flores"]
+
+
+async def test_pages_of_jobs_show_only_their_own_kinds(coach: CoachClient, owner_page: Visitor) -> None:
+    """Also a conversion of loads, and an undo: nothing but an import has a page under export and import."""
+    ana = await coach.create_customer("Ana")
+    body = {"ids": [ana["_id"]]}
+    batch = await coach.send("POST", "/coach/customers/bulk/archive", json=body, headers={"Prefer": "respond-async"})
+    imported = await import_file(coach, b"name\nBo\n", name="clients.csv")
+    undone = (await coach.post(f"/coach/jobs/{imported['_id']}/undo")).ok(202)
+    converted = (await coach.post("/coach/account/load-unit", {"loadUnit": "lb", "dryRun": True})).ok(202)
+    for job_id in (batch.ok(202)["jobId"], undone["_id"], converted["_id"]):
+        (await owner_page.get(f"{PATH}/{job_id}")).ok(404)
+    (await owner_page.get(f"/app/import/{batch.json['jobId']}")).ok(404)
+    (await coach.post(f"/coach/jobs/{batch.json['jobId']}/undo")).refused(404)
+    for other in (imported, undone, converted):
+        (await owner_page.get(f"/app/jobs/{other['_id']}")).ok(404)
+    (await owner_page.get(f"/app/jobs/{batch.json['jobId']}")).says("Clients archived")

@@ -14,7 +14,6 @@ from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId, parse_id
 from coaching_service.core.json_conversion import converter_of
-from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.company_export.rows import ACCOUNT, COACHES, portable_collections, records_entry
 from coaching_service.integrations.company_import import _dry_run
 from coaching_service.integrations.company_import._archive_reader import ArchiveReader, InvalidArchive
@@ -28,6 +27,7 @@ from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountDetails, AccountNotifications, AttentionSettings, LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.identities import addresses
+from coaching_service.people.jobs.models import JobError
 from coaching_service.people.team import service as team
 
 _MAX_COACHES = 10_000

@@ -15,14 +15,13 @@ from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import field_errors
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.history_files.columns import ask_for_column
 from coaching_service.integrations.history_files.models import Problem, Question, count_kinds
 from coaching_service.integrations.history_files.rosters import Column, Roster, RosterRow, read_roster
 from coaching_service.integrations.history_import import answers as stored_answers
 from coaching_service.integrations.history_import.importing import HistoryRefused, Progress
-from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, empty_result
+from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
@@ -36,6 +35,7 @@ from coaching_service.people.customers.models import (
 )
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
 from coaching_service.people.identities.addresses import account_key
+from coaching_service.people.jobs.models import JobError
 from coaching_service.people.team import service as team
 from coaching_service.people.team.models import Coach
 from coaching_service.progress.notes import service as notes

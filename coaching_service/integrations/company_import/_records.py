@@ -28,11 +28,11 @@ from coaching_service.core.database.transactions import DocumentExists
 from coaching_service.core.errors import InvalidFields
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import DecodingFailed, InvalidFile
-from coaching_service.integrations.background_jobs.models import JobError
 from coaching_service.integrations.company_export.rows import records_entry
 from coaching_service.integrations.company_import._archive_reader import ArchiveReader
 from coaching_service.integrations.company_import._dry_run import Accepted
 from coaching_service.integrations.history_import.importing import Outcome, Progress
+from coaching_service.people.jobs.models import JobError
 
 # --- What identifiers of an export become in the company, and whether what records refer to is there ------------------
 

@@ -10,27 +10,27 @@ from coaching_service.core.database.transactions import in_transaction, transact
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, company_of
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, StoredCompanyJob
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers
+from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers, ImportWork
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 from coaching_service.people.team import service as team
 
 
 @transactional
-async def begin(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> StoredCompanyJob:
+async def begin(ctx: Context, job_id: ObjectId, answers: ImportAnswers) -> StoredJob:
     """Queue the import of the file that a job has checked, and return its job.
 
     If the columns were not known, the file is checked once more, with the answers. The caller may read the job.
     Raises NotFound, Conflict if its file is no longer there, and as company_import.begin.
     """
-    checked = await background_jobs.get_with_work(ctx, job_id)
+    checked = await jobs.get_complete(ctx, job_id)
     work = cast("ImportWork", checked["work"])
     file_id = work.get("fileId")
     stored = None if file_id is None else await files.find(ctx.services, file_id)
     if checked["kind"] != "import" or checked["status"] != "done" or file_id is None or stored is None:
         raise Conflict("The file is no longer here: upload it again", code="FILE_GONE")
-    await background_jobs.forget_file(ctx, job_id, file_id)
+    await jobs.forget_file(ctx, job_id, file_id)
     result = cast("HistoryResult", checked["result"])
     is_open = any(each["code"] == "COLUMN" for each in result.get("questions", ()))
     file = files.StoredFile(file_id, work["fileName"], work["contentType"], stored["length"], stored["sha256"])
@@ -45,7 +45,7 @@ async def discard_step(services: Services, job: Job) -> None:
     job_id, file_id = job.arguments["jobId"], job.arguments["fileId"]
 
     async def discard(tx: Context) -> None:
-        if await background_jobs.forget_file(tx, job_id, file_id):
+        if await jobs.forget_file(tx, job_id, file_id):
             await files.discard(tx, [file_id])
 
     try:

@@ -8,9 +8,10 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.media import CSV, XLSX, ZIP
-from coaching_service.integrations.background_jobs import models
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.company_import import service
 from coaching_service.integrations.company_import.schemas import IMPORT_FIELDS, ImportOptions
+from coaching_service.people.jobs.models import StoredJob
 
 routes = Routes("/coach/import", tag="Export")
 
@@ -20,13 +21,13 @@ routes = Routes("/coach/import", tag="Export")
     access=coach(),
     locks="customer",
     multipart=MultipartBody("file", (ZIP, CSV, XLSX), IMPORT_FIELDS(), size_limit="import", file_required=True),
-    returns=models.BACKGROUND_JOB,
+    returns=background_jobs.BACKGROUND_JOB,
     status=202,
     errors=(Conflict,),
     request_class="bulk",
     example={"dryRun": "true"},
 )
-async def import_company(ctx: Context, body: ImportOptions, file: StoredFile | None) -> models.StoredCompanyJob:
+async def import_company(ctx: Context, body: ImportOptions, file: StoredFile | None) -> StoredJob:
     """Import an export of a company, a table of training history, or a table of clients.
 
     It begins after the response: GET /coach/jobs/{jobId} returns its progress, and its problems with the line of each.

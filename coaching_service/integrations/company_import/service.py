@@ -28,9 +28,7 @@ from coaching_service.core.jobs import inspection, queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import JobError, StoredCompanyJob
-from coaching_service.integrations.background_jobs.service import Superseded, access_to_import
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.company_import._archive_import import ArchiveImport
 from coaching_service.integrations.company_import._archive_reader import InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
@@ -43,6 +41,8 @@ from coaching_service.integrations.history_import.measurement_import import Meas
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import JobError, StoredJob
 from coaching_service.people.team import service as team
 
 IMPORT = "import_company"
@@ -106,7 +106,7 @@ async def begin(
     on_conflict: OnConflict = "error",
     answers: ImportAnswers = NO_ANSWERS,
     keeps_file: bool = False,
-) -> StoredCompanyJob:
+) -> StoredJob:
     """Queue the import of a file, which the caller attaches, and return its job.
 
     `on_conflict`: what becomes of rows of a table whose identifier in another system a client has. `answers`: what the
@@ -117,14 +117,14 @@ async def begin(
     """
     customer_id, is_own = answers["customerId"], not ctx.caller.is_coach
     if not is_own:
-        check_access(access_to_import(customer_id).control, ctx.caller, writes=True)
+        check_access(jobs.access_to_import(customer_id).control, ctx.caller, writes=True)
     if customer_id is not None:
         await customers.get_visible(ctx, customer_id)
     if file is None:
         raise invalid_field("file", "is required", code="REQUIRED")
     if on_conflict == "update" and file.content_type == ZIP:
         raise invalid_field("onConflict", "is for CSV files: an export has new records only", code="NOT_SUPPORTED")
-    job = await background_jobs.create(
+    job = await jobs.create(
         ctx,
         {
             "kind": "import",
@@ -149,7 +149,8 @@ async def begin(
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue an import for a moment. The file, and what has been read of it, stay open in this process."""
     job_id: ObjectId = job.arguments["jobId"]
-    if (step := await background_jobs.get_step(services, job, OPERATION, is_batch=True)) is None:
+    end = background_jobs.end_without_requester
+    if (step := await jobs.get_step(services, job, OPERATION, end, has_own_batch=True)) is None:
         _discard(job_id)
         return None
     opened = _take(job_id) or _Open(Progress(*step))
@@ -189,7 +190,7 @@ async def _run(job: Job, opened: _Open) -> RunAgain | None:
         if opened.current is None and not await _open_file(opened):
             return RunAgain(_UNTIL_FREE)
         return await _continue(opened)
-    except Superseded:  # a step whose lease had ended was still running: go on where it is now
+    except jobs.Superseded:  # a step whose lease had ended was still running: go on where it is now
         return RunAgain(_AFTER_OVERTAKING)
     except (InvalidArchive, UnreadableTable, HistoryRefused, StorageQuotaExceeded) as error:
         await _fail(progress, _as_invalid(error))
@@ -209,10 +210,10 @@ async def list_clients(ctx: Context, job_id: ObjectId) -> list[ObjectId]:
 
 async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
     """Return the imports that have not ended and that no job continues, with their companies."""
-    unfinished = await background_jobs.list_unfinished(services, "import")
+    unfinished = await jobs.list_unfinished(services, "import")
     if unfinished:
         queued = {arguments["jobId"] async for arguments in inspection.iterate_arguments(services, [IMPORT])}
-        still = await background_jobs.list_unfinished(services, "import")  # some have ended meanwhile
+        still = await jobs.list_unfinished(services, "import")  # some have ended meanwhile
         return {job_id: still[job_id] for job_id in unfinished.keys() & still.keys() - queued}
     return {}
 
@@ -220,9 +221,9 @@ async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
 async def end_abandoned(services: Services) -> None:
     """End these imports with an error. What they have stored stays; their files are deleted."""
     for job_id, company_id in (await list_abandoned(services)).items():
-        with suppress(NotFound, Superseded):  # the company is being erased, or the import has ended
+        with suppress(NotFound, jobs.Superseded):  # the company is being erased, or the import has ended
             ctx = Context(services, operation=OPERATION).acting_as(await team.get_owner(services, company_id))
-            if (stored := await background_jobs.find_unfinished(ctx, job_id)) is not None:
+            if (stored := await jobs.find_unfinished(ctx, job_id)) is not None:
                 error = InvalidArchive("could not be imported completely. Import it again", code="INTERRUPTED")
                 await _fail(Progress(ctx, stored), error)
 

@@ -16,11 +16,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
 from coaching_service.core.text import neutralise
 from coaching_service.core.validation import CalendarDate, Integer, Number, Text
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
 from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress, Write
-from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers, complete
+from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers, ImportWork, complete
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import JobError, NewJob, StoredJob
 from coaching_service.training.workouts.blocks import batches
 
 
@@ -79,9 +79,8 @@ async def import_rows(
     result = complete(progress.work["plan"]["result"])
     if dry_run:
         return ImportedRows(None, result, progress.problems)
-    await background_jobs.record_import(
-        ctx, progress.job_id, progress.work, result, progress.problems, requested_by=ctx.caller.id
-    )
+    job: NewJob = {"kind": "import", "work": progress.work, "requestedBy": ctx.caller.id, "customerId": None}
+    await jobs.record_ended(ctx, progress.job_id, job, result["rows"], result, progress.problems)
     sessions = await batches.list_new(ctx, progress.job_id)
     return ImportedRows(progress.job_id, result, progress.problems, sessions)
 
@@ -90,7 +89,7 @@ class _Once(Progress):
     """An import within one transaction: its position is not stored, and it has the identifier of its change."""
 
     def __init__(self, ctx: Context, work: ImportWork) -> None:
-        super().__init__(ctx, cast("JobWork", {"_id": ctx.changes.id, "work": work}))
+        super().__init__(ctx, cast("StoredJob", {"_id": ctx.changes.id, "work": work}))
         self.problems: list[JobError] = []
 
     async def save(

@@ -8,11 +8,16 @@ from typing import Any, cast, get_args
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.background_jobs.models import ImportWork
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.set_rows import Answers
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
-from coaching_service.integrations.history_import.models import FileAnswers, ImportAnswers, StoredAnswer, StoredAnswers
+from coaching_service.integrations.history_import.models import (
+    FileAnswers,
+    ImportAnswers,
+    ImportWork,
+    StoredAnswer,
+    StoredAnswers,
+)
 from coaching_service.library.imported_names.models import NameAnswer
 
 

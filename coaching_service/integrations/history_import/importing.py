@@ -15,8 +15,7 @@ from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, Per
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, company_of
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobStatus, JobWork
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.history_files.models import Problem, ProblemKind, count_kinds, merge_kinds
 from coaching_service.integrations.history_files.sessions import Session
 from coaching_service.integrations.history_files.survey import Survey, survey
@@ -48,6 +47,7 @@ from coaching_service.integrations.history_import.models import (
     HistoryPlan,
     HistoryResult,
     ImportedPeriod,
+    ImportWork,
     StoredAnswer,
     empty_result,
 )
@@ -55,6 +55,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import CREATE, NameAnswer
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import JobError, JobStatus, StoredJob
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import batches as imported
@@ -87,7 +89,7 @@ class Outcome:
 class Progress:
     """The job of an import, as it was after the last commit."""
 
-    def __init__(self, ctx: Context, job: JobWork) -> None:
+    def __init__(self, ctx: Context, job: StoredJob) -> None:
         self.ctx, self._job = ctx, job
 
     @property
@@ -105,7 +107,7 @@ class Progress:
         """The entry and the record to continue with."""
         return self.work["entry"], self.work["record"]
 
-    def renew(self, ctx: Context, job: JobWork) -> bool:
+    def renew(self, ctx: Context, job: StoredJob) -> bool:
         """Continue in another step; returns False if the job is not where this process has left it."""
         work = cast("ImportWork", job["work"])
         if (work["entry"], work["record"], work["isStarted"]) != (*self.position, self.work["isStarted"]):
@@ -116,7 +118,7 @@ class Progress:
     async def show(self, done: int, total: int) -> None:
         """Store how many rows of the file have been read, of about `total`. Raises Superseded if the job has ended."""
         fields = {"status": "running", "done": done, "total": max(done, total)}
-        await background_jobs.update(self.ctx, self._job, fields)
+        await jobs.update(self.ctx, self._job, fields)
 
     async def start(self, total: int, write: Write, errors: Sequence[JobError]) -> None:
         """Store that the file has been checked and has `total` records, with what `write` stores."""
@@ -124,7 +126,7 @@ class Progress:
         fields = {"status": "running", "total": total, "work": work}
 
         async def store(tx: Context) -> None:
-            await background_jobs.update(tx, self._job, fields, errors=errors)
+            await jobs.update(tx, self._job, fields, errors=errors)
             await write(tx)
 
         await self._commit(store, work)
@@ -144,7 +146,7 @@ class Progress:
         }
 
         async def store(tx: Context) -> None:
-            await background_jobs.update(tx, self._job, {"work": work}, done=done, errors=outcome.errors)
+            await jobs.update(tx, self._job, {"work": work}, done=done, errors=outcome.errors)
             if write is not None:
                 await write(tx)
 
@@ -166,7 +168,7 @@ class Progress:
 
         async def store(tx: Context) -> None:
             await write(tx)
-            await background_jobs.update(tx, self._job, fields, done=done, errors=errors)
+            await jobs.update(tx, self._job, fields, done=done, errors=errors)
 
         await self._commit(store, work)
 
@@ -235,7 +237,7 @@ async def run_step(services: Services, job: Job) -> None:
     try:
         owner = await team.get_owner(services, company_of(job))
         ctx = Context(services, operation=operation, batch_id=job_id).acting_as(owner)
-        ctx = await background_jobs.as_requested(ctx, await background_jobs.find_readers(ctx, job_id)) or ctx
+        ctx = await jobs.as_requested(ctx, await jobs.find_readers(ctx, job_id)) or ctx
         await in_transaction(ctx, lambda tx: follow(tx, import_id, period, event))
     except NotFound:  # the client or the company has been erased
         return

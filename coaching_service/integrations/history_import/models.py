@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, cast, get_args
 
 from marshmallow import fields
 
@@ -18,9 +18,8 @@ from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.library.imported_names.models import NameAnswer, NameInFile
 from coaching_service.people.account.models import LoadUnit
-
-if TYPE_CHECKING:
-    from coaching_service.integrations.background_jobs.models import JobError
+from coaching_service.people.customers.models import OnConflict
+from coaching_service.people.jobs.models import JobError
 
 # The formats in which clients import their own history.
 OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "liftosaur", "jefit", "sets")
@@ -198,6 +197,43 @@ class HistoryPlan(TypedDict):
     current: ImportedPeriod | None
     result: HistoryResult
     problems: NotRequired[int]
+
+
+class ImportResult(TypedDict):
+    """What an import stored, or with `dryRun` would have stored: records by collection; `failed` were left out."""
+
+    dryRun: bool
+    imported: dict[str, int]
+    failed: int
+
+
+class ImportWork(TypedDict):
+    """What the next step of an import needs.
+
+    `fileId` is None once the import has ended, and the file is deleted. `entry` and `record` are the position in the
+    file; `onConflict` is for clients of a CSV file; identifiers are mapped with `seed`. `isStarted` once the whole file
+    has been checked and its records have been counted. `answers` are about a table; `plan` is of one with history.
+    `mayImportAll`: not only sessions of one client; `isOwn`: the client imports the own history. `keepsFile`: after a
+    dry run the file is kept for a day, in which it can be imported. `mayCreateExercises`: those that names need.
+    """
+
+    fileId: ObjectId | None
+    fileName: str
+    contentType: str
+    isDryRun: bool
+    onConflict: NotRequired[OnConflict]
+    seed: str
+    entry: int
+    record: int
+    isStarted: bool
+    imported: dict[str, int]
+    failed: int
+    answers: NotRequired[StoredAnswers]
+    mayImportAll: NotRequired[bool]
+    isOwn: NotRequired[bool]
+    mayCreateExercises: NotRequired[bool]
+    keepsFile: NotRequired[bool]
+    plan: NotRequired[HistoryPlan]
 
 
 class RemovedCounts(TypedDict):

@@ -16,13 +16,14 @@ from coaching_service.core.mcp.arguments import Arguments, CustomerArgument, opt
 from coaching_service.core.mcp.results import Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Choice, ListOf
-from coaching_service.integrations.background_jobs.models import BACKGROUND_JOB, JobError, StoredCompanyJob
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.history_import import _rows as imported_rows
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
 from coaching_service.library.imported_names.models import CREATE
 from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs.models import JobError, StoredJob
 
 tools = Tools()
 MAX_ROWS = 200
@@ -114,8 +115,8 @@ def _count(number: int, noun: str) -> str:
 routes = Routes("/coach/jobs", tag="Export", path_descriptions={"jobId": "The job of the import."})
 
 
-@routes.post("/{jobId}/undo", access=coach(), returns=BACKGROUND_JOB, status=202, errors=(Conflict,))
-async def undo_import(ctx: Context, job_id: ObjectId) -> StoredCompanyJob:
+@routes.post("/{jobId}/undo", access=coach(), returns=background_jobs.BACKGROUND_JOB, status=202, errors=(Conflict,))
+async def undo_import(ctx: Context, job_id: ObjectId) -> StoredJob:
     """Undo the import of a table of training history or clients.
 
     It begins after the response, as a job: what the import created is removed, unless it has been changed or used

@@ -19,14 +19,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
-from coaching_service.integrations.background_jobs import service
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, JobWork, StoredCompanyJob
-from coaching_service.integrations.background_jobs.service import Superseded
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.history_import.importing import UNDO_OPERATION, add_to_period, follow
 from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportedPeriod,
+    ImportWork,
     KeptDocument,
     RemovedCounts,
     UndoResult,
@@ -37,6 +35,8 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.changes.undo import ImportUndoRequested
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.workouts.blocks import batches
@@ -59,18 +59,17 @@ async def follow_request(ctx: Context, event: ImportUndoRequested) -> None:
 
 
 @transactional
-async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = None) -> StoredCompanyJob:
+async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = None) -> StoredJob:
     """Queue the undo of an import that has ended, and return its job, with the identifier `undo_id` if given.
 
     Raises NotFound, Forbidden, and Conflict for an import that has not ended, or that cannot be undone: an export of a
     company, a dry run, and one that has stored nothing.
     """
-    await service.require_access(ctx, job_id, writes=True)
-    job = await background_jobs.get_with_work(ctx, job_id)
+    job = await jobs.get_complete(ctx, job_id, writes=True)
     work = cast("ImportWork", job["work"])
     if job["kind"] != "import" or work["contentType"] == ZIP or "answers" not in work or work["isDryRun"]:
         raise Conflict("Only the import of a table that has been stored can be undone", code="NOT_UNDOABLE")
-    if job["status"] in ("queued", "running"):
+    if jobs.is_unfinished(job):
         raise Conflict("This import has not ended yet: cancel it first", code="JOB_RUNNING")
     if not has_stored(table_result(job["result"])):
         raise Conflict("This import has stored nothing", code="NOT_UNDOABLE")
@@ -88,7 +87,7 @@ async def begin(ctx: Context, job_id: ObjectId, *, undo_id: ObjectId | None = No
         "clients": [],
         "result": result,
     }
-    queued = await background_jobs.create(
+    queued = await jobs.create(
         ctx,
         {"kind": "undo", "work": undo, "requestedBy": job.get("requestedBy"), "customerId": job.get("customerId")},
         job_id=undo_id,
@@ -107,7 +106,8 @@ def has_stored(result: HistoryResult | None) -> bool:
 
 async def run_step(services: Services, job: Job) -> RunAgain | None:
     """Continue an undo for a moment."""
-    if (step := await background_jobs.get_step(services, job, UNDO_OPERATION, is_batch=True)) is None:
+    end = background_jobs.end_without_requester
+    if (step := await jobs.get_step(services, job, UNDO_OPERATION, end, has_own_batch=True)) is None:
         return None
     ctx, stored = step
     undo = _Undo(ctx, stored)
@@ -116,7 +116,7 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
         while await undo.run_batch():
             if time.monotonic() > deadline:
                 return RunAgain()
-    except Superseded:
+    except jobs.Superseded:
         return RunAgain()
     return None
 
@@ -124,7 +124,7 @@ async def run_step(services: Services, job: Job) -> RunAgain | None:
 class _Undo:
     """An undo, as it was after the last commit."""
 
-    def __init__(self, ctx: Context, job: JobWork) -> None:
+    def __init__(self, ctx: Context, job: StoredJob) -> None:
         self._ctx, self._job = ctx, job
 
     @property
@@ -148,7 +148,7 @@ class _Undo:
             fields: dict[str, object] = {"work": after, "status": "running"}
             if after["entry"] == _END:
                 fields |= {"status": "done", "result": after["result"]}
-            await background_jobs.update(tx, self._job, fields, done=done)
+            await jobs.update(tx, self._job, fields, done=done)
             tx.changes.prevent_undo()
 
         await in_transaction(self._ctx, store)

@@ -14,8 +14,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, CustomerSelection, Selection
 from coaching_service.lifecycle.customer_bulk.service import Operation, Run
-from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import Outcome, StoredJob
 from coaching_service.training.schedule import service as effects
 
 _AT_ONCE = 200
@@ -58,7 +58,7 @@ async def execute(ctx: Context, body: CustomerSelection, claim: Claim | None) ->
     arguments = {name: value for name, value in body.items() if name not in names_of(Selection)}
     if not selection["dryRun"]:
         ids = await service.list_selected(ctx, selection)
-        if bulk_jobs.is_job(ctx, len(ids)):
+        if jobs.is_job(ctx, len(ids)):
             return await begin(ctx, ids, arguments, claim)
     return await run_operation(ctx, ctx.operation, selection, arguments, Run(claim))
 
@@ -76,7 +76,7 @@ async def begin(ctx: Context, ids: list[ObjectId], arguments: Mapping[str, Any],
     """Queue a job that runs the operation `ctx.operation` on clients. Raises what it raises for no client."""
     await run_operation(ctx, ctx.operation, {"ids": [], "dryRun": True}, arguments, Run())
     needed = (permission_of(ctx.operation),)
-    return await bulk_jobs.begin(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
+    return await jobs.begin_batch(ctx, "bulk", list(dict.fromkeys(ids)), arguments, claim, permissions=needed)
 
 
 def permission_of(operation: str) -> str:
@@ -84,7 +84,7 @@ def permission_of(operation: str) -> str:
     return _PERMISSIONS.get(operation, CUSTOMERS.EDIT)
 
 
-async def _process(ctx: Context, job: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
+async def _process(ctx: Context, job: StoredJob, ids: list[ObjectId], claim: Claim) -> Outcome:
     require_permission(ctx.caller, permission_of(ctx.operation))
     selection: Selection = {"ids": ids, "dryRun": False}
     run = Run(claim, is_job=True, total=job["total"])
@@ -92,5 +92,5 @@ async def _process(ctx: Context, job: StoredBulkJob, ids: list[ObjectId], claim:
     return Outcome(result["ok"], result["failed"], result.get("results"))
 
 
-STEP = bulk_jobs.kind_of_step("bulk")
-run_step = bulk_jobs.step_of(_process, _AT_ONCE, slow=dict.fromkeys(_SCHEDULES, _SCHEDULES_AT_ONCE))
+STEP = jobs.kind_of_step("bulk")
+run_step = jobs.step_of(_process, _AT_ONCE, slow=dict.fromkeys(_SCHEDULES, _SCHEDULES_AT_ONCE))

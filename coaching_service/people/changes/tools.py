@@ -15,12 +15,12 @@ from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.results import Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
-from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.bulk_jobs.models import StoredBulkJob
 from coaching_service.people.changes import service
 from coaching_service.people.changes import undo as undoing
 from coaching_service.people.changes.models import UndoFailure
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 
 tools = Tools()
 _MAX_CLIENTS = 5
@@ -46,8 +46,8 @@ async def _wait_for_end(ctx: Context, change_id: ObjectId) -> None:
     """Wait up to two seconds until the job that undoes a batch, if there is one, has ended."""
     deadline = asyncio.get_running_loop().time() + _WAIT_SECONDS
     while asyncio.get_running_loop().time() < deadline:
-        job = await bulk_jobs.find_last_undo(ctx, change_id)
-        if job is None or not bulk_jobs.is_unfinished(job):
+        job = await jobs.find_last_undo(ctx, change_id)
+        if job is None or not jobs.is_unfinished(job):
             return
         await asyncio.sleep(_POLL_SECONDS)
 
@@ -76,7 +76,7 @@ async def undo(ctx: Context, change_id: ObjectId) -> Written:
         await undoing.delete_created_clients(ctx, changes, created)
         count = f"{len(created)} new client{'s' if len(created) > 1 else ''}{about.replace(' of ', ' ', 1)}"
         return Written(f"Removed {count} for good. This cannot be undone.", leads_back=True)
-    if bulk_jobs.is_job(ctx, len(changes)):
+    if jobs.is_job(ctx, len(changes)):
         about = f"{service.describe_undo(changes)}{await _describe_clients(ctx, _list_clients(changes))}"
         return await _begin_or_describe(ctx, change_id, changes, about)
     failed = await undoing.undo_completely(ctx, change_id, changes)
@@ -151,13 +151,13 @@ async def _begin_or_describe(
 
     `described` is what undoing them does. Raises what begin_job raises, and Forbidden.
     """
-    job = await bulk_jobs.find_last_undo(ctx, change_id)
+    job = await jobs.find_last_undo(ctx, change_id)
     if job is not None:
-        bulk_jobs.require_readable(ctx)
+        jobs.require_readable(ctx)
     if job is not None and job["status"] == "done":
         return Written(_describe_result(job), _identifiers(job["_id"], job["batchId"]))
-    if job is not None and bulk_jobs.is_unfinished(job):
-        bulk_jobs.require_visible(ctx, job)
+    if job is not None and jobs.is_unfinished(job):
+        jobs.require_visible(ctx, job)
         line = f"A job is undoing this: {job['done']:,} of {job['total']:,} changes are processed. {_CALL_AGAIN}"
         return Written(line, _identifiers(job["_id"], job["batchId"]))
     accepted = await undoing.begin_job(ctx, change_id)
@@ -169,7 +169,7 @@ async def _begin_or_describe(
     )
 
 
-def _describe_result(job: StoredBulkJob) -> str:
+def _describe_result(job: StoredJob) -> str:
     result = job["result"] or {}
     left = f"; {len(result['failed']):,} could not be, because of later changes" if result["failed"] else ""
     return f"A job has undone this: {result['ok']:,} records are as they were before{left}."

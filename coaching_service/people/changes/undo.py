@@ -21,12 +21,12 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import typed_line
 from coaching_service.core.mcp.results import typed
-from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.bulk_jobs.models import Outcome, StoredBulkJob
 from coaching_service.people.changes import service
 from coaching_service.people.changes.models import AREAS, UndoFailure, UndoResult, limit_change, load_visibility
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import Outcome, StoredJob
 
 # What a log writes together with the workout, and other operations alone, with their area.
 _LOGGED_KINDS = ((METRICS, {"metrics_assignment", "metric_value"}), (FORMS, {"form_response"}))
@@ -111,7 +111,7 @@ async def undo_or_begin_job(ctx: Context, change_id: ObjectId, claim: Claim | No
     there is one. Raises Conflict (JOB_RUNNING) if the caller may not see that job.
     """
     batch = await _load_batch(ctx, change_id)
-    if batch is None or not bulk_jobs.is_job(ctx, len(batch)):
+    if batch is None or not jobs.is_job(ctx, len(batch)):
         return await undo_change(ctx, change_id, claim)
     return await _begin_job(ctx, change_id, batch, claim)
 
@@ -124,12 +124,12 @@ async def begin_job(ctx: Context, change_id: ObjectId) -> Accepted:
 
 
 async def _begin_job(ctx: Context, change_id: ObjectId, batch: list[StoredChange], claim: Claim | None) -> Accepted:
-    job = await bulk_jobs.find_last_undo(ctx, change_id)
-    if job is not None and bulk_jobs.is_unfinished(job):
-        return bulk_jobs.join(ctx, job)
+    job = await jobs.find_last_undo(ctx, change_id)
+    if job is not None and jobs.is_unfinished(job):
+        return jobs.join(ctx, job)
     ids = [change["_id"] for change in reversed(batch)]
     needed = {permission for change in batch for permission in _reverse_permissions(change)}
-    return await bulk_jobs.begin(ctx, "undo", ids, {}, claim, permissions=needed, change_id=change_id)
+    return await jobs.begin_batch(ctx, "undo", ids, {}, claim, permissions=needed, change_id=change_id)
 
 
 async def _load_batch(ctx: Context, change_id: ObjectId) -> list[StoredChange] | None:
@@ -229,17 +229,17 @@ async def _undo_single(ctx: Context, change: StoredChange, claim: Claim | None) 
 
 
 async def _undo_batch(ctx: Context, changes: list[StoredChange], claim: Claim | None) -> UndoResult:
-    ctx = replace(ctx, batch_id=ObjectId() if claim is None else bulk_jobs.batch_of(claim))
+    ctx = replace(ctx, batch_id=ObjectId() if claim is None else jobs.batch_of(claim))
     ok, failed = await _undo_each(ctx, list(reversed(changes)), claim)
     if ok and not ctx.change_ids and ctx.batch_id is not None:
         ctx.change_ids.append(ctx.batch_id)  # of an earlier request with this claim
     return {"changeId": ctx.batch_id if ok else None, "ok": ok, "failed": failed}
 
 
-async def _process(ctx: Context, _: StoredBulkJob, ids: list[ObjectId], claim: Claim) -> Outcome:
+async def _process(ctx: Context, _: StoredJob, ids: list[ObjectId], claim: Claim) -> Outcome:
     """Undo changes of a job; changes of clients who have been erased meanwhile are gone."""
     changes = await history.list_by_ids(ctx, ids)
-    ctx = replace(ctx, batch_id=bulk_jobs.batch_of(claim))
+    ctx = replace(ctx, batch_id=jobs.batch_of(claim))
     ok, failed = await _undo_each(ctx, changes, claim, is_job=True)
     return Outcome(ok, [dict(each) for each in failed])
 
@@ -359,5 +359,5 @@ def _reverse_permission(area: Area, document: ChangedDocument) -> str:
     return area.DELETE if document["action"] == "created" else area.CREATE
 
 
-STEP = bulk_jobs.kind_of_step("undo")
-run_step = bulk_jobs.step_of(_process, _AT_ONCE)
+STEP = jobs.kind_of_step("undo")
+run_step = jobs.step_of(_process, _AT_ONCE)

@@ -18,19 +18,20 @@ from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.fields import Default
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
+from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
 from coaching_service.lifecycle.customer_bulk.service import OnProgress, Run
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.bulk_jobs import service as bulk_jobs
-from coaching_service.people.bulk_jobs.models import BulkJobKind, StoredBulkJob
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes import undo
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import StoredJob
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
@@ -227,7 +228,7 @@ def start_operation(
 ) -> StreamedTask | QueuedTask:
     """Return the response to a form that changes clients: its progress, or if they are many the page of a job."""
     ctx = replace(ctx, operation=operation)
-    if bulk_jobs.is_job(ctx, len(ids)):
+    if jobs.is_job(ctx, len(ids)):
 
         async def begin(claim: Claim | None) -> str:
             return job_path(await customer_bulk_jobs.begin(ctx, ids, arguments, claim))
@@ -247,23 +248,21 @@ def start_operation(
 @_jobs.get("", access=coach(CUSTOMERS.VIEW), template="customers/bulk_jobs.html")
 async def bulk_jobs_page(ctx: Context) -> dict[str, Any]:
     """The latest jobs of the coach."""
-    jobs = await bulk_jobs.list_own(ctx, _SHOWN)
-    return {"jobs": [(job, _name(job["kind"], job["work"]["operation"]), _describe_state(job)) for job in jobs]}
+    latest = await jobs.list_latest_batches(ctx, _SHOWN)
+    return {"jobs": [(job, _name(job), _describe_state(job)) for job in latest]}
 
 
 @_jobs.get("/{bulkJobId}", access=coach(CUSTOMERS.VIEW), template="customers/bulk_job.html")
 async def bulk_job_page(ctx: Context, bulk_job_id: ObjectId) -> dict[str, Any]:
     """The progress of a job, and its result."""
-    job = await bulk_jobs.get(ctx, bulk_job_id)
-    result = job["result"] or {}
-    failed = result.get("failed", [])
-    operation, may_control = await bulk_jobs.get_operation(ctx, bulk_job_id)
+    job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
+    failed = (job["result"] or {}).get("failed", [])
     return {
         "job": job,
-        "title": _name(job["kind"], operation),
-        "may_control": may_control,
-        "is_undoable": operation not in _NOT_UNDOABLE,
-        "is_unfinished": job["status"] in ("queued", "running"),
+        "title": _name(job),
+        "may_control": jobs.may_control_batch(ctx, job),
+        "is_undoable": job["work"]["operation"] not in _NOT_UNDOABLE,
+        "is_unfinished": jobs.is_unfinished(job),
         "failures": await _name_failures(ctx, failed),
         "failed_count": len(failed),
     }
@@ -277,11 +276,11 @@ async def _name_failures(ctx: Context, failed: Sequence[Mapping[str, Any]]) -> l
     return [(each.get("customerId"), names.get(each.get("customerId"), ""), each["message"]) for each in shown]
 
 
-def _name(kind: BulkJobKind, operation: str) -> str:
-    return "Undo of changes" if kind == "undo" else describe_operation(operation)
+def _name(job: StoredJob) -> str:
+    return "Undo of changes" if job["kind"] == "undo" else describe_operation(job["work"]["operation"])
 
 
-def _describe_state(job: StoredBulkJob) -> str:
+def _describe_state(job: StoredJob) -> str:
     """Return how far a job is, in words."""
     of_what = quantity(job["total"], "change" if job["kind"] == "undo" else "client")
     if job["status"] == "queued":
@@ -294,15 +293,16 @@ def _describe_state(job: StoredBulkJob) -> str:
 @_jobs.post("/{bulkJobId}/cancel", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, idempotent=True)
 async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """End a job before its next step."""
-    job = await bulk_jobs.cancel(ctx, bulk_job_id)
+    await jobs.get_complete(ctx, bulk_job_id, batch=True)
+    job = await background_jobs.cancel(ctx, bulk_job_id)
     return Redirect(f"{_PATH}/{bulk_job_id}", "Cancelled." if job["status"] == "cancelled" else "It had ended already.")
 
 
 @_jobs.post("/{bulkJobId}/undo", access=coach(CUSTOMERS.VIEW), on=bulk_job_page, request_class="bulk", idempotent=True)
 async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """Undo what a job has changed."""
-    job = await bulk_jobs.get(ctx, bulk_job_id)
-    result = await undo.undo_or_begin_job(ctx, (job["result"] or {}).get("batchId", bulk_job_id))
+    job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
+    result = await undo.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
     return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")
 
 

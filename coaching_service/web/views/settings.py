@@ -31,14 +31,13 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Version, patch_of
 from coaching_service.integrations import load_unit
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ConversionWork
 from coaching_service.people import own_user
 from coaching_service.people.account import service as account
 from coaching_service.people.account.models import AccountChange, AccountDetails, AccountErasure, LoadUnit
 from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions
 from coaching_service.people.customers import listing
+from coaching_service.people.jobs import service as jobs
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
 from coaching_service.people.notifications import sending as unsubscribing
 from coaching_service.people.notifications.models import MailsOffLink
@@ -139,19 +138,17 @@ async def load_unit_page(ctx: Context) -> dict[str, Any]:
     """The unit of loads, the other one that loads can be converted to, and the latest conversion or count."""
     unit = (await account.get(ctx))["loadUnit"]
     other = next(each for each in _UNIT_NAMES if each != unit)
-    jobs = await background_jobs.list_latest(ctx, "load_unit", 1)
-    job = jobs[0] if jobs else None
-    work = cast("ConversionWork", job["work"]) if job else None
-    status = job["status"] if job else None
-    was_counted = work is not None and status == "done" and work["isDryRun"] and work["loadUnit"] == other
+    job = next(iter(await jobs.list_latest(ctx, "load_unit", 1)), None)
+    work = job["work"] if job else {}
+    is_done = job is not None and job["status"] == "done"
     return {
         "names": _UNIT_NAMES,
         "unit": unit,
         "other": other,
         "job": job,
         "work": work,
-        "is_running": status in ("queued", "running"),
-        "was_counted": was_counted,
+        "is_running": job is not None and jobs.is_unfinished(job),
+        "was_counted": is_done and work["isDryRun"] and work["loadUnit"] == other,
     }
 
 

@@ -12,7 +12,7 @@ from marshmallow import fields
 from coaching_service.core.auth.access import CUSTOMERS, coach, customer, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
-from coaching_service.core.errors import invalid_field
+from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.http.responses import Download
@@ -21,10 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.core.text import write_rows
 from coaching_service.core.validation import ListOf, Text
-from coaching_service.integrations import own_import
-from coaching_service.integrations.background_jobs import service
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import ImportWork, JobError, JobWork
+from coaching_service.integrations import background_jobs, own_import
 from coaching_service.integrations.company_export import service as company_export
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
@@ -39,6 +36,7 @@ from coaching_service.integrations.history_import.models import (
     DurationUnit,
     HistoryResult,
     ImportAnswers,
+    ImportWork,
     KeptDocument,
     UndoResult,
     list_problems,
@@ -52,6 +50,8 @@ from coaching_service.people.account.models import LoadUnit
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.listing import distinct_names
 from coaching_service.people.customers.models import NamedCustomer
+from coaching_service.people.jobs import service as jobs
+from coaching_service.people.jobs.models import JobError, StoredJob
 from coaching_service.progress import own_today
 from coaching_service.web.formatting import SOURCES, name_options, quantity
 from coaching_service.web.pages import KeywordQuery, Pages, Redirect
@@ -158,13 +158,13 @@ class ShownProblem(TypedDict):
     where: str
 
 
-def describe(job: JobWork) -> dict[str, Any]:
+def describe(job: StoredJob) -> dict[str, Any]:
     """Return what the page of an import, or of its undo, shows."""
     if job["kind"] == "undo":
         return _describe_undo(job)
     work = cast("ImportWork", job["work"])
     result = table_result(job["result"])
-    has_ended = job["status"] not in ("queued", "running")
+    has_ended = not jobs.is_unfinished(job)
     is_dry_run = work["isDryRun"]
     # Those that an answer is needed for first.
     names = sorted([] if result is None else result["names"], key=lambda each: each["match"] is not None)
@@ -194,14 +194,14 @@ def describe(job: JobWork) -> dict[str, Any]:
     }
 
 
-def _describe_undo(job: JobWork) -> dict[str, Any]:
+def _describe_undo(job: StoredJob) -> dict[str, Any]:
     result = cast("UndoResult | None", job["result"])
     removed: Mapping[str, Any] = {} if result is None else result["removed"]
     return {
         **job,
         "title": "Undo of an import",
         "isDryRun": False,
-        "isUnfinished": job["status"] in ("queued", "running"),
+        "isUnfinished": jobs.is_unfinished(job),
         "facts": [(_REMOVED[name], count) for name, count in removed.items() if count],
         "isEmpty": not removed,
         "questions": [],
@@ -250,7 +250,7 @@ def is_history(work: ImportWork) -> bool:
     return "plan" in work and work["plan"]["result"]["format"] != "customers"
 
 
-def is_other_import(job: JobWork) -> bool:
+def is_other_import(job: StoredJob) -> bool:
     """Return whether a job has ended that turned out not to be of training history."""
     if job["kind"] == "undo":
         return False
@@ -262,13 +262,13 @@ def chosen_answer(name: NameInFile) -> str:
     return str(name["match"]["_id"]) if name["match"] is not None else name["answer"] or ""
 
 
-def client_of(job: JobWork) -> ObjectId | None:
+def client_of(job: StoredJob) -> ObjectId | None:
     """Return the client whose history an import is, if it is of one."""
     answers = cast("ImportWork", job["work"]).get("answers") if job["kind"] == "import" else None
     return None if answers is None else answers["customerId"]
 
 
-def report(job: JobWork) -> Download:
+def report(job: StoredJob) -> Download:
     """Return the problems of an import as CSV."""
     errors = list_problems(job["errors"], table_result(job["result"]))
     rows = [(each.get("line"), each["entry"], each["field"], each["code"], each["message"]) for each in errors]
@@ -367,7 +367,7 @@ class AnswersForm(TypedDict):
     columns: Annotated[list[ColumnRow], Default(list)]
 
 
-def with_answers(checked: JobWork, form: AnswersForm) -> ImportAnswers:
+def with_answers(checked: StoredJob, form: AnswersForm) -> ImportAnswers:
     """Return the answers that a check had, completed by those of a form.
 
     Raises InvalidFields.
@@ -474,8 +474,7 @@ class _ImportForm(TypedDict):
 @_transfer.get("", access=owner_session(), template="settings/transfer.html")
 async def transfer_page(ctx: Context) -> dict[str, Any]:
     """Downloads of the company's data, a form to import a file, and the latest imports."""
-    jobs = await background_jobs.list_latest(ctx, "import", _LISTED)
-    return {"jobs": [_describe(job) for job in jobs]}
+    return {"jobs": [_describe(job) for job in await jobs.list_latest(ctx, "import", _LISTED)]}
 
 
 @_transfer.get("/company.zip", access=owner_session(), template="", request_class="bulk")
@@ -517,11 +516,13 @@ async def import_file(ctx: Context, form: _ImportForm, file: StoredFile) -> Redi
 @_transfer.get("/{jobId}", access=owner_session(), template="settings/import.html")
 async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
     """The progress of an import, its problems, and its undo; imports of training history have a page of their own."""
-    job = await background_jobs.get_with_work(ctx, job_id)
+    job = await jobs.get_complete(ctx, job_id)
+    if job["kind"] != "import":
+        raise NotFound("job")
     work = cast("ImportWork", job["work"])
     if is_history(work):
         return Redirect(f"/app/import/{job_id}")
-    has_ended = job["status"] not in ("queued", "running")
+    has_ended = not jobs.is_unfinished(job)
     clients = await company_import.list_clients(ctx, job_id) if has_ended and not work["isDryRun"] else []
     return {
         "job": _describe(job),
@@ -537,7 +538,7 @@ async def import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redire
 @_transfer.post("/{jobId}/run", access=owner_session(), locks="customer", on=import_page, has_table=True)
 async def run_checked_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a list of clients that was checked, with the answers of the form."""
-    answers = with_answers(await background_jobs.get_with_work(ctx, job_id), form)
+    answers = with_answers(await jobs.get_complete(ctx, job_id), form)
     job = await checked_files.begin(ctx, job_id, answers)
     return Redirect(f"{_PATH}/{job['_id']}")
 
@@ -550,7 +551,7 @@ async def cancel_import(ctx: Context, job_id: ObjectId) -> Redirect:
     return Redirect(f"{_PATH}/{job_id}", message)
 
 
-def _describe(job: JobWork) -> dict[str, Any]:
+def _describe(job: StoredJob) -> dict[str, Any]:
     work = cast("ImportWork", job["work"])
     imported = work["imported"].items()
     return {
@@ -558,7 +559,7 @@ def _describe(job: JobWork) -> dict[str, Any]:
         "fileName": work["fileName"] or "Import",
         "isDryRun": work["isDryRun"],
         "statusName": _STATUSES[job["status"]],
-        "isUnfinished": job["status"] in ("queued", "running"),
+        "isUnfinished": jobs.is_unfinished(job),
         "imported": [quantity(count, _NAMES.get(name, name)) for name, count in imported],
         "failed": work["failed"],
     }
@@ -599,7 +600,7 @@ async def check_history(ctx: Context, form: _Client, file: StoredFile, query: _C
 @_import.get("/{jobId}", access=coach(CUSTOMERS.EDIT), template="imports/job.html")
 async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] | Redirect:
     """What a file has, its questions and names; then the progress of its import, and what it has imported."""
-    job = await _get_job(ctx, job_id)
+    job = await jobs.get_complete(ctx, job_id)
     if is_other_import(job):
         return Redirect(f"/app/settings/transfer/{job_id}")
     shown = describe(job)
@@ -614,14 +615,14 @@ async def history_import_page(ctx: Context, job_id: ObjectId) -> dict[str, Any] 
 @_import.post("/{jobId}/run", access=coach(CUSTOMERS.EDIT), locks="customer", on=history_import_page, has_table=True)
 async def run_history_import(ctx: Context, job_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
-    job = await checked_files.begin(ctx, job_id, with_answers(await _get_job(ctx, job_id), form))
+    job = await checked_files.begin(ctx, job_id, with_answers(await jobs.get_complete(ctx, job_id), form))
     return Redirect(f"{_import.prefix}/{job['_id']}")
 
 
 @_import.post("/{jobId}/cancel", access=coach(CUSTOMERS.EDIT), on=history_import_page)
 async def cancel_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
     """Cancel a check or an import."""
-    await background_jobs.cancel_any(ctx, job_id)
+    await background_jobs.cancel(ctx, job_id)
     return Redirect(f"{_import.prefix}/{job_id}")
 
 
@@ -635,24 +636,19 @@ async def undo_history_import(ctx: Context, job_id: ObjectId) -> Redirect:
 @_import.get("/{jobId}/report.csv", access=coach(CUSTOMERS.EDIT), template="")
 async def download_import_report(ctx: Context, job_id: ObjectId) -> Download:
     """Download the rows that were not imported, and why."""
-    return report(await _get_job(ctx, job_id))
+    return report(await jobs.get_complete(ctx, job_id))
 
 
 @_import.get("/{jobId}/exercises", access=coach(CUSTOMERS.EDIT), template="imports/exercises.html")
 async def import_exercises_page(ctx: Context, job_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
-    await service.require_access(ctx, job_id, writes=False)
+    await jobs.get_complete(ctx, job_id)
     return {"layout": "layout.html", "query": query, "exercises": await search_exercises(ctx, query)}
 
 
 async def _list_clients(ctx: Context) -> list[tuple[str, str]]:
     names = distinct_names(await customers.list_identities(ctx))
     return name_options(names)[:_MOST_CLIENTS]
-
-
-async def _get_job(ctx: Context, job_id: ObjectId) -> JobWork:
-    await service.require_access(ctx, job_id, writes=False)
-    return await background_jobs.get_with_work(ctx, job_id)
 
 
 async def _find_client(ctx: Context, customer_id: ObjectId | None) -> NamedCustomer | None:
@@ -680,7 +676,7 @@ async def check_own_history(ctx: Context, file: StoredFile) -> Redirect:
 @_own_import.get("/{importId}", access=customer(), template="train/settings/import_job.html")
 async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
     """What a file has, its questions and names; then the progress of its import, and what it has imported."""
-    job, day = await own_import.get_with_work(ctx, import_id), await own_today.get_today(ctx)
+    job, day = await jobs.get_complete(ctx, import_id), await own_today.get_today(ctx)
     workouts = [block["_id"] for block in day["blocks"] if not block["isCompleted"] and not block["isRest"]]
     return {
         "job": describe(job),
@@ -691,7 +687,7 @@ async def own_history_page(ctx: Context, import_id: ObjectId) -> dict[str, Any]:
 @_own_import.post("/{importId}/run", access=customer(), on=own_history_page, has_table=True)
 async def run_own_import(ctx: Context, import_id: ObjectId, form: AnswersForm) -> Redirect:
     """Import a file that was checked, with the answers of the form."""
-    answers = with_answers(await own_import.get_with_work(ctx, import_id), form)
+    answers = with_answers(await jobs.get_complete(ctx, import_id), form)
     job = await own_import.begin_checked(ctx, import_id, answers)
     return Redirect(f"{_own_import.prefix}/{job['_id']}")
 
@@ -699,25 +695,25 @@ async def run_own_import(ctx: Context, import_id: ObjectId, form: AnswersForm) -
 @_own_import.post("/{importId}/cancel", access=customer(), on=own_history_page)
 async def cancel_own_import(ctx: Context, import_id: ObjectId) -> Redirect:
     """Cancel a check or an import."""
-    await own_import.cancel(ctx, import_id)
+    await background_jobs.cancel(ctx, import_id)
     return Redirect(f"{_own_import.prefix}/{import_id}")
 
 
 @_own_import.post("/{importId}/undo", access=customer(), on=own_history_page)
 async def undo_own_import(ctx: Context, import_id: ObjectId) -> Redirect:
     """Undo an import."""
-    job = await own_import.undo(ctx, import_id)
+    job = await undoing.begin(ctx, import_id)
     return Redirect(f"{_own_import.prefix}/{job['_id']}")
 
 
 @_own_import.get("/{importId}/report.csv", access=customer(), template="")
 async def download_own_report(ctx: Context, import_id: ObjectId) -> Download:
     """Download the rows that were not imported, and why."""
-    return report(await own_import.get_with_work(ctx, import_id))
+    return report(await jobs.get_complete(ctx, import_id))
 
 
 @_own_import.get("/{importId}/exercises", access=customer(), template="imports/exercises.html")
 async def own_import_exercises_page(ctx: Context, import_id: ObjectId, query: KeywordQuery) -> dict[str, Any]:
     """The exercises that a name in the file may mean."""
-    await own_import.get(ctx, import_id)
+    await jobs.get(ctx, import_id)
     return {"layout": "train/layout.html", "query": query, "exercises": await search_exercises(ctx, query)}

@@ -15,11 +15,11 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV
-from coaching_service.integrations.background_jobs import service as background_jobs
-from coaching_service.integrations.background_jobs.models import StoredCompanyJob
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.lifecycle.erasure import ERASE_CUSTOMER
 from coaching_service.people.account.service import ERASE as ERASE_COMPANY
+from coaching_service.people.jobs import service as jobs_service
+from coaching_service.people.jobs.models import StoredJob
 from tests.support.doctor import (
     LONG_AGO,
     Restored,
@@ -60,12 +60,12 @@ async def test_stuck_erasures_and_imports_are_reported(ctx: Context, restored: R
 
 
 async def test_import_that_no_job_continues_ends_so_that_another_can_begin(ctx: Context) -> None:
-    async def begin(tx: Context, file: StoredFile) -> StoredCompanyJob:
+    async def begin(tx: Context, file: StoredFile) -> StoredJob:
         job = await company_import.begin(tx, file, dry_run=False)
         await files.attach(tx, file)
         return job
 
-    async def upload() -> StoredCompanyJob:
+    async def upload() -> StoredJob:
         name = "clients.csv"
         async with storing(
             ctx, io.BytesIO(b"name\nAna\n"), name=name, content_types=(CSV,), customer_id=None, max_pixels=1
@@ -82,7 +82,7 @@ async def test_import_that_no_job_continues_ends_so_that_another_can_begin(ctx: 
 
     [result] = await check(ctx.services, "imports", repairing=True)
     assert (result.findings, result.repaired) == ([], [finding])
-    ended = await background_jobs.get_with_work(ctx, job["_id"])
+    ended = await jobs_service.get_complete(ctx, job["_id"])
     assert (ended["status"], len(ended["errors"])) == ("failed", 1)
     assert ended["work"].get("fileId", "missing") is None
     assert await ctx.db["fs.files"].count_documents({"contentType": CSV}) == 0

@@ -100,3 +100,13 @@ async def rate_limits(db: Database, _: Vault) -> None:
     """Attempts and tokens of limits are stored in one collection, `rateLimits`; those counted before are forgotten."""
     await db.drop_collection("rateCounters")
     await db.drop_collection("tokenBuckets")
+
+
+@release.step(26)
+async def one_collection_of_jobs(db: Database, _: Vault) -> None:
+    """Bulk operations and undos of changes are jobs of a company, as imports are: `bulkJobs` is gone."""
+    await drop_indexes(db, "companyJobs", "companyId_kind_customerId")
+    async for job in db["bulkJobs"].find({}):
+        requested = {"requestedBy": job.pop("coachId"), "caller": job["work"].pop("caller"), "customerId": None}
+        await db["companyJobs"].replace_one({"_id": job["_id"]}, {**job, **requested}, upsert=True)
+    await db.drop_collection("bulkJobs")

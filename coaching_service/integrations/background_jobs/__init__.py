@@ -1,1 +1,0 @@
-"""Long-running work of a company whose progress its owner can read."""

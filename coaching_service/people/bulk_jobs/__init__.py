@@ -1,1 +1,0 @@
-"""Bulk operations, and undoing them, as background jobs."""
