@@ -62,6 +62,7 @@ IN_KILOGRAMS = [
     (101, 70, 70),  # 70.7 is 28.28 steps
     (0.1, 3, 0),
     (120, 110, 132.5),  # 132 is 52.8 steps
+    (100_000, 200, 100_000),  # at most what a load may be
     (140, None, None),
 ]
 

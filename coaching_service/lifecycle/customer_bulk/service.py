@@ -59,7 +59,8 @@ class Run:
 
     Clients who were changed under the same `claim` are counted as changed and not changed again. `on_progress` is
     called after each batch. `is_job`: it is repeated later when the service is busy, so then no client has failed; nor
-    has one with a `claim`, or while none is changed: who asked repeats it, and no client is changed twice. `total` is the number of all clients of a job that changes these.
+    has one with a `claim`, or while none is changed: who asked repeats it, and no client is changed twice. `total` is
+    the number of all clients of a job that changes these.
     """
 
     claim: Claim | None = None

@@ -613,10 +613,10 @@ def round_to_step(load: Decimal, step: Decimal) -> Decimal:
 def percent_of(maximum: float, percent: float, load_unit: str, body_weight: float = 0) -> float:
     """Return a percentage of a maximum in `load_unit` (`kg` or `lb`), to the nearest 2.5 kg or 5 lb, half up.
 
-    Less the body weight that the maximum includes, if it does; not below 0.
+    Less the body weight that the maximum includes, if it does; from 0 to MAX_LOAD.
     """
     load = Decimal(str(maximum)) * Decimal(str(percent)) / 100 - Decimal(str(body_weight))
-    return float(round_to_step(max(load, Decimal(0)), STEPS[load_unit]))
+    return float(round_to_step(min(max(load, Decimal(0)), Decimal(MAX_LOAD)), STEPS[load_unit]))
 
 
 @lru_cache(4096, typed=True)  # plans repeat the same sets
