@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.changes import retention
+from coaching_service.core.changes import undo as change_undo
 from coaching_service.core.changes.numbering import checks as numbering_checks
 from coaching_service.core.database import file_totals, indexes, server_versions
 from coaching_service.core.database.checks import Check
@@ -299,8 +299,8 @@ _STEPS: Steps = {
     training_load_renewal.RENEW: training_load_renewal.renew_batch,
     check_in_scheduling.SCHEDULE: check_in_scheduling.schedule_batch,
     orphans.COLLECT: orphans.collect_step,
-    retention.REMOVE_OLD_PATCHES: retention.remove_old_patches,
     background_jobs.DISCARD: checked_files.discard_step,
+    change_undo.REMOVE_OLD_PATCHES: change_undo.remove_old_patches,
     company_import_service.IMPORT: company_import_service.run_step,
     background_jobs.FOLLOW: history_following.run_step,
     history_undoing.UNDO: history_undoing.run_step,
@@ -337,7 +337,7 @@ STANDING_JOBS = {
     figures_renewal.FIND_DUE: "figures_oldest_due_seconds",
     check_in_scheduling.SCHEDULE: "check_ins_oldest_due_seconds",
     orphans.COLLECT: "jobs_oldest_pending_seconds",
-    retention.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
+    change_undo.REMOVE_OLD_PATCHES: "jobs_oldest_pending_seconds",
     tombstones.STORE: "jobs_oldest_pending_seconds",
 }
 # What `coaching-service doctor` checks, in this order.

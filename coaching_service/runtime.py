@@ -25,10 +25,9 @@ from coaching_service.core.database.connection import (
 )
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.embedded import running_mongod
+from coaching_service.core.database.embedded import running_mongod, shared_mongod
 from coaching_service.core.database.indexes import are_current, ensure_indexes, record_current
 from coaching_service.core.database.monitor import CommandObserver, CommandTracer, ConnectionObserver
-from coaching_service.core.database.shared_mongod import shared_mongod
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient, Relaxations

@@ -22,10 +22,10 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.embedded import kill_running
 from coaching_service.core.http.operator_endpoints import metrics_handler
 from coaching_service.core.http.server import Availability, ConnectionLimits, Runner, raise_descriptor_limit
-from coaching_service.core.worker_connection import SupervisorConnection, retire_seconds
 from coaching_service.preparation import prepare_database
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets
+from coaching_service.supervisor.worker_connection import SupervisorConnection, retire_seconds
 
 log = structlog.get_logger("coaching_service")
 _MAX_DRAIN_SECONDS = 5.0

@@ -17,10 +17,10 @@ from coaching_service import logs, runtime, serving
 from coaching_service.command_line.options import service_settings_with
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import Services
-from coaching_service.core.worker_connection import SupervisorConnection
 from coaching_service.library.exercises import shared
 from coaching_service.settings import Settings
 from coaching_service.sockets import Sockets
+from coaching_service.supervisor.worker_connection import SupervisorConnection
 
 log = structlog.get_logger("coaching_service")
 

@@ -26,7 +26,6 @@ LATE = {
         "coaching_service.core.database.backup.encryption",
         "obstore",  # the bucket of backups
         "pyrage",
-        "coaching_service.core.database.sharding_plan",
     ),
     "coaching_service.command_line.serve": (  # the process that continues as the supervisor
         "aiohttp_jinja2",

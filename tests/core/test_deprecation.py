@@ -19,12 +19,11 @@ from coaching_service.authentication import authenticate
 from coaching_service.core.auth.access import anyone, public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
-from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.responses import Download
-from coaching_service.core.http.routes import Route, Routes, routes_of
+from coaching_service.core.http.routes import Deprecation, Route, Routes, routes_of
 from coaching_service.core.slots import RequestSlots
 
 CHANGES = Path(__file__).parents[2] / "docs" / "api-changes.md"

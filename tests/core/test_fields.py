@@ -9,7 +9,6 @@ import pytest
 from marshmallow import ValidationError, fields
 
 from coaching_service.core.database.models import Stored
-from coaching_service.core.document_comparison import comparison_with
 from coaching_service.core.field_schemas import argument_of, arguments_of, checks_of, input_of, output_of, query_of
 from coaching_service.core.fields import (
     Change,
@@ -30,6 +29,7 @@ from coaching_service.core.fields import (
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, QueryTime
 from coaching_service.core.validation import Choice, Date, DateTime, Integer, ListOf, StringList, Text, patch_of
+from coaching_service.lifecycle.consistency.document_checks import comparison_with
 
 
 class Plan(TypedDict):

@@ -1,4 +1,4 @@
-"""The sequencer numbers every change once, whatever happens to its position, its lease and its collections."""
+"""The sequencer numbers every change once, whatever happens to its stream, its lease and its collections."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pymongo.errors import AutoReconnect
 
 from coaching_service import runtime
 from coaching_service.core.changes import history as change_history
-from coaching_service.core.changes import retention
+from coaching_service.core.changes import undo
 from coaching_service.core.changes.numbering import sequencer, store
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.changes.store import NEW_PENDING, changes
@@ -305,8 +305,8 @@ async def test_values_are_removed_after_30_days_and_the_history_stays(ctx: Conte
     created, old, recent = [change_id for change_id, _ in await numbers(ctx)]
     await ctx.db["changes"].update_one({"_id": old}, {"$set": {"patchUntil": now() - timedelta(seconds=1)}})
     job: Any = None
-    assert await retention.remove_old_patches(ctx.services, job) == RunAgain()
-    assert await retention.remove_old_patches(ctx.services, job) == RunAgain(timedelta(hours=1))
+    assert await undo.remove_old_patches(ctx.services, job) == RunAgain()
+    assert await undo.remove_old_patches(ctx.services, job) == RunAgain(timedelta(hours=1))
     stored = {change["_id"]: change async for change in ctx.db["changes"].find()}
     assert "patch" not in stored[old]
     assert "patch" in stored[recent]

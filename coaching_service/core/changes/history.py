@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, NumberedChange, StoredChange
 from coaching_service.core.changes.numbering import batches
-from coaching_service.core.changes.numbering.models import NumberedId
+from coaching_service.core.changes.numbering.batches import NumberedId
 from coaching_service.core.changes.store import (
     BY_BATCH,
     BY_CLIENT,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from coaching_service.core.changes import store
 from coaching_service.core.changes.history import NEWEST_FIRST
 from coaching_service.core.changes.models import ChangedDocument, DocumentPatch, NamedDocument, StoredChange
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Documents, declared_collections
+from coaching_service.core.changes.store import changes
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, declared_collections, now
 from coaching_service.core.database.field_changes import MISSING, FieldChange, restored_elements, set_path, values_at
 from coaching_service.core.database.models import DocumentFields, FieldValue
 from coaching_service.core.database.recording import History, Undo
@@ -19,6 +21,7 @@ from coaching_service.core.database.transactions import taken_place
 from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.jobs.queue import Job, RunAgain
 
 _MAX_UNDONE = 1_000  # undone changes between the change to undo and the present
 
@@ -245,3 +248,29 @@ def public_values(
 
 def _without(values: DocumentFields | None, names: set[str]) -> DocumentFields | None:
     return None if values is None else {name: value for name, value in values.items() if name not in names}
+
+
+# --- the job that removes the values before and after once a change can no longer be undone ---------------------------
+
+
+REMOVE_OLD_PATCHES = "remove_old_patches"
+_INTERVAL = timedelta(hours=1)
+_BATCH = 500
+
+
+async def remove_old_patches(services: Services, _: Job) -> RunAgain:
+    """Remove the expired patches, and hidden feed entries, of a batch of changes.
+
+    Runs again at once while there are more, else in an hour.
+    """
+    collection, where = changes.across_companies(services), {"patchUntil": {"$lte": now()}}
+    old = [change["_id"] async for change in collection.find(where, {"_id": 1}, limit=_BATCH)]
+    if not old:
+        return RunAgain(_INTERVAL)
+    change = {
+        "$unset": {"patch": "", "parts": "", "patchUntil": ""},
+        "$set": {"undoable": False},
+        "$pull": {"feed": {"hiddenBy": {"$ne": None}}},
+    }
+    await collection.update_many({"_id": {"$in": old}}, change)
+    return RunAgain()

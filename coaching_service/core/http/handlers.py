@@ -33,7 +33,6 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.http.compression import KEEPS_TAG
-from coaching_service.core.http.deprecation import deprecation_headers, mark_deprecated
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits
 from coaching_service.core.http.request_parsing import (
     IS_STRICT,
@@ -60,7 +59,15 @@ from coaching_service.core.http.responses import (
     send_download,
     to_json,
 )
-from coaching_service.core.http.routes import Body, Handler, MultipartBody, RequestClass, Route
+from coaching_service.core.http.routes import (
+    Body,
+    Handler,
+    MultipartBody,
+    RequestClass,
+    Route,
+    deprecation_headers,
+    mark_deprecated,
+)
 from coaching_service.core.http.server import interruptible
 from coaching_service.core.http.uploads import attach_files, read_upload, store_upload
 from coaching_service.core.idempotency import Claim, KeyNotSupported, StoredResponse, run_in_steps, run_once

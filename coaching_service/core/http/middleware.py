@@ -27,10 +27,9 @@ from coaching_service.core.errors import (
     TooLarge,
 )
 from coaching_service.core.http.compression import compress
-from coaching_service.core.http.deprecation import deprecation_headers
 from coaching_service.core.http.request_parsing import list_applied, network_address
 from coaching_service.core.http.responses import to_json
-from coaching_service.core.http.routes import Route
+from coaching_service.core.http.routes import Route, deprecation_headers
 from coaching_service.core.http.server import BUDGET
 from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets
 from coaching_service.core.tracing import NO_TRACER, fail, measure

@@ -6,9 +6,12 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from email.utils import format_datetime
 from functools import cached_property
 from typing import IO, Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
+from aiohttp import web
 from marshmallow import Schema, fields
 
 from coaching_service.core.auth.access import Access
@@ -16,11 +19,49 @@ from coaching_service.core.database.request_slot import Schedule
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of, with_schemas
-from coaching_service.core.http.deprecation import Deprecation
 from coaching_service.core.media import SizeLimit
 from coaching_service.core.pagination import CursorPage, Page, cursor_page_of, page_of
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
+
+
+@dataclass(frozen=True)
+class Deprecation:
+    """The end of an operation, for the declaration of its route.
+
+    `since`: the day (UTC) from which it is deprecated. `sunset`: the first day (UTC) on which it may be gone.
+    `instead`: what to use, as the end of the sentence "Use ...".
+    """
+
+    since: date
+    sunset: date
+    instead: str
+
+    @property
+    def notice(self) -> str:
+        """The sentences in the API document."""
+        return f"Deprecated since {self.since}, removed on {self.sunset} or later. Use {self.instead}."
+
+    def headers(self) -> dict[str, str]:
+        """Return the headers of each response: `Deprecation` in seconds since 1970, `Sunset` as a date of HTTP."""
+        since, sunset = (datetime.combine(day, time(), UTC) for day in (self.since, self.sunset))
+        return {"Deprecation": f"@{int(since.timestamp())}", "Sunset": format_datetime(sunset, usegmt=True)}
+
+
+_DEPRECATION = web.RequestKey("deprecation", Deprecation)
+
+
+def mark_deprecated(request: web.Request, deprecation: Deprecation | None) -> None:
+    """Note that the response to a request has to name the end of its operation, if it has one."""
+    if deprecation is not None:
+        request[_DEPRECATION] = deprecation
+
+
+def deprecation_headers(request: web.Request) -> dict[str, str]:
+    """Return the headers of a response to `request`: none if the operation is not deprecated."""
+    deprecation = request.get(_DEPRECATION)
+    return deprecation.headers() if deprecation is not None else {}
+
 
 Handler = Callable[..., Awaitable[Any]]
 # A validated body, by the names of its fields: the schema of the route knows their types.

@@ -3,13 +3,59 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import NotRequired, TypedDict
 
-from coaching_service.core.changes.numbering.models import ChangeCounter, NumberBatch, NumberedId
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import CursorExpired
+from coaching_service.core.ids import ObjectId
+
+
+class ChangeCounter(TypedDict):
+    """The last number used within a company, whose identifier is `_id`."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    lastSeq: int
+
+
+class NewChange(TypedDict):
+    """What the sequencer needs of a change. `eventCount` is missing only in a damaged one."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    eventCount: NotRequired[int]
+
+
+class NumberedId(TypedDict):
+    """A change and the number of its last event."""
+
+    _id: ObjectId
+    lastSeq: int
+
+
+class NumberBatch(TypedDict):
+    """The changes of a company that were numbered at one time, in order; erased ones stay in it."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    first: int
+    last: int
+    changes: list[NumberedId]
+    numberedAt: datetime
+
+
+class NumberedChange(TypedDict):
+    """The numbers of the first and the last event of a change, within its company."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    createdAt: datetime
+    seq: int
+    lastSeq: int
+
 
 RETENTION = timedelta(days=31)  # a day longer than events are available for
 

@@ -8,8 +8,14 @@ from datetime import timedelta
 from functools import partial
 
 from coaching_service.core.changes.numbering import store
-from coaching_service.core.changes.numbering.batches import RETENTION, batches, counters
-from coaching_service.core.changes.numbering.models import NumberBatch, NumberedChange, NumberedId
+from coaching_service.core.changes.numbering.batches import (
+    RETENTION,
+    NumberBatch,
+    NumberedChange,
+    NumberedId,
+    batches,
+    counters,
+)
 from coaching_service.core.changes.store import BY_PENDING, PENDING
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences, check_of
 from coaching_service.core.database.context import Collection, Context, Services

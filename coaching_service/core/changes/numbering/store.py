@@ -9,8 +9,7 @@ from typing import Any
 import pymongo
 from pymongo import UpdateOne
 
-from coaching_service.core.changes.numbering.batches import batches, counters
-from coaching_service.core.changes.numbering.models import NewChange, NumberBatch
+from coaching_service.core.changes.numbering.batches import NewChange, NumberBatch, batches, counters
 from coaching_service.core.changes.store import BY_PENDING, PENDING, changes
 from coaching_service.core.database import leases
 from coaching_service.core.database.backlogs import count_backlog
