@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
@@ -45,20 +44,20 @@ from coaching_service.library.forms.models import (
     QuestionType,
 )
 from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import MetricSet, MetricSetChange, MetricSetDetails, NewMetric
+from coaching_service.library.metric_sets.models import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.models import TemplateChange, TemplateDetails
+from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.templates.service import TemplatePlan
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Search, list_url
+from coaching_service.web.records import Records
 from coaching_service.web.views.workout import WorkoutOwnerPages, declare_workout_pages
 from coaching_service.web.views.workout.cards import ItemsText, add_text
 
 pages = Pages("/app")
 
-_exercises = pages.below("/exercises")
-_exercise = _exercises.below("/{exerciseId}")
+_exercises = Records(pages, "/exercises", "exerciseId", "exercise", EXERCISES, exercises.get, folder="library")
 _PAGE_SIZE = 24
 _LOAD_TYPES = (
     (LOAD, "Weight: more is better"),
@@ -103,7 +102,7 @@ def _to_input(form: _Exercise) -> Document:
     return {**details, "muscleGroups": muscles}
 
 
-@_exercises.get("", access=coach(EXERCISES.VIEW), template="library/exercises.html")
+@_exercises.list
 async def exercises_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The exercises available to the company."""
     page = await listing.list_exercises(
@@ -118,14 +117,14 @@ async def new_exercise_page(_: Context) -> dict[str, Any]:
     return _form_options()
 
 
-@_exercises.post("/new", access=coach(EXERCISES.CREATE), on=new_exercise_page)
+@_exercises.create("/new", on=new_exercise_page)
 async def create_exercise(ctx: Context, form: _Exercise) -> Redirect:
     """Create an exercise of the company."""
     exercise = await exercises.create(ctx, cast("NewExercise", _to_input(form) | {"media": []}))
-    return Redirect(f"/app/exercises/{exercise['_id']}", f"{exercise['name']} added to your library.")
+    return Redirect(_exercises.path(exercise["_id"]), f"{exercise['name']} added to your library.")
 
 
-@_exercises.get("/{exerciseId}", access=coach(EXERCISES.VIEW), template="library/exercise.html")
+@_exercises.each.get("", access=coach(EXERCISES.VIEW), template="library/exercise.html")
 async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """One exercise."""
     exercise = await exercises.get(ctx, exercise_id)
@@ -134,32 +133,22 @@ async def exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     return {"exercise": exercise, "is_own": exercise["companyId"] is not None, "planned_count": len(planned_for)}
 
 
-@_exercises.get("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), template="library/edit_exercise.html")
-async def edit_exercise_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
-    """The form to change an exercise."""
-    exercise = await exercises.get(ctx, exercise_id)
-    return {"exercise": exercise, "version": exercise["version"], **_form_options()}
-
-
-@_exercises.post("/{exerciseId}/edit", access=coach(EXERCISES.EDIT), on=edit_exercise_page)
-async def update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> Redirect:
+async def _update_exercise(ctx: Context, exercise_id: ObjectId, form: _ExerciseChange) -> None:
     """Change an exercise of the company; workouts that contain it show the change."""
     await exercises.update(ctx, exercise_id, cast("ExerciseChange", _to_input(form)))
-    return Redirect(f"/app/exercises/{exercise_id}", "Changes saved.")
 
 
-@_exercises.post("/{exerciseId}/delete", access=coach(EXERCISES.DELETE), on=exercise_page, deletes=True)
+_exercises.change(_ExerciseChange, _update_exercise, on=_exercises.page(lambda _: _form_options(), path="/edit"))
+
+
+@_exercises.each.post("/delete", access=coach(EXERCISES.DELETE), on=exercise_page, deletes=True)
 async def delete_exercise(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Delete an exercise of the company; workouts that contain it keep it."""
     await exercises.delete(ctx, exercise_id)
-    return Redirect("/app/exercises", "Exercise deleted.")
+    return Redirect(_exercises.prefix, "Exercise deleted.")
 
 
-def _exercise_path(exercise_id: ObjectId) -> str:
-    return f"/app/exercises/{exercise_id}"
-
-
-@_exercise.post(
+@_exercises.each.post(
     "/media",
     access=coach(EXERCISES.EDIT),
     form=MultipartBody("file", MEDIA_TYPES, size_limit="attachment"),
@@ -168,41 +157,50 @@ def _exercise_path(exercise_id: ObjectId) -> str:
 async def add_media(ctx: Context, exercise_id: ObjectId, file: StoredFile) -> Redirect:
     """Add a picture or video."""
     await customization.add_media(ctx, exercise_id, file)
-    return Redirect(_exercise_path(exercise_id), "File added.")
+    return Redirect(_exercises.path(exercise_id), "File added.")
 
 
-@_exercise.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page, deletes=True)
+@_exercises.each.post("/media/{mediaId}/delete", access=coach(EXERCISES.EDIT), on=exercise_page, deletes=True)
 async def delete_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> Redirect:
     """Delete a picture, video or link."""
     await customization.remove_media(ctx, exercise_id, media_id)
-    return Redirect(_exercise_path(exercise_id), "Deleted.")
+    return Redirect(_exercises.path(exercise_id), "Deleted.")
 
 
-@_exercise.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
+@_exercises.each.get("/override", access=coach(EXERCISES.EDIT), template="library/exercise_override.html")
 async def override_page(ctx: Context, exercise_id: ObjectId) -> dict[str, Any]:
     """The form for the company's own texts of a shared exercise."""
     exercise, override = await customization.read_with_override(ctx, exercise_id)
     return {"exercise": exercise, "override": override, "version": exercise["version"]}
 
 
-@_exercise.post("/override", access=coach(EXERCISES.EDIT), on=override_page)
+@_exercises.each.post("/override", access=coach(EXERCISES.EDIT), on=override_page)
 async def save_override(ctx: Context, exercise_id: ObjectId, form: ExerciseOverride) -> Redirect:
     """Save the company's own texts of a shared exercise."""
     await customization.set_override(ctx, exercise_id, form)
-    return Redirect(_exercise_path(exercise_id), "Changes saved.")
+    return Redirect(_exercises.path(exercise_id), "Changes saved.")
 
 
-@_exercise.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page, deletes=True)
+@_exercises.each.post("/override/delete", access=coach(EXERCISES.EDIT), on=override_page, deletes=True)
 async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
     """Remove all that the company has added to a shared exercise."""
     await customization.remove_override(ctx, exercise_id)
-    return Redirect(_exercise_path(exercise_id), "Your changes are removed.")
+    return Redirect(_exercises.path(exercise_id), "Your changes are removed.")
 
 
 # --- Settings: metric sets, the metrics that are recorded for clients and their units ---------------------------------
 
 
-_metric_sets = pages.below("/settings/metric-sets")
+_metric_sets = Records(
+    pages,
+    "/settings/metric-sets",
+    "metricsSetId",
+    "metric_set",
+    METRICS,
+    metric_sets.get,
+    words="metric set",
+    shown_as="set",
+)
 _MAX_METRICS = 100
 
 
@@ -220,44 +218,31 @@ class _MetricName(TypedDict):
     name: str
 
 
-def _set_path(set_id: ObjectId) -> str:
-    return f"/app/settings/metric-sets/{set_id}"
-
-
 def _unit_options() -> list[tuple[str, str]]:
     return [(str(unit["_id"]), f"{unit['name']} ({unit['shortName']})") for unit in metric_sets.list_units()]
 
 
-@_metric_sets.get("", access=coach(METRICS.VIEW), template="settings/metric_sets.html")
+@_metric_sets.list
 async def metric_sets_page(ctx: Context) -> dict[str, Any]:
     """The metric sets, by name."""
     return {"sets": await metric_sets.list_all(ctx), "units": _unit_options()}
 
 
-@_metric_sets.post("", access=coach(METRICS.CREATE), on=metric_sets_page)
+@_metric_sets.create()
 async def create_metric_set(ctx: Context, form: _NewMetricSet) -> Redirect:
     """Create a set with its first metric."""
     metric: NewMetric = {"name": form["metricName"], "metricUnitId": form["metricUnitId"]}
     metric_set = await metric_sets.create(ctx, {**take(MetricSetDetails, form), "metrics": [metric]})
-    return Redirect(_set_path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here.")
+    return Redirect(_metric_sets.path(metric_set["_id"]), f"{metric_set['name']} created. Add more metrics to it here.")
 
 
-@_metric_sets.get("/{metricsSetId}", access=coach(METRICS.VIEW), template="settings/metric_set.html")
-async def metric_set_page(ctx: Context, metrics_set_id: ObjectId) -> dict[str, Any]:
-    """One metric set and its metrics."""
-    metric_set = await metric_sets.get(ctx, metrics_set_id)
-    return {"set": metric_set, "version": metric_set["version"], "units": _unit_options()}
+metric_set_page = _metric_sets.page(lambda _: {"units": _unit_options()})
+_metric_sets.change(_MetricSetUpdate, metric_sets.update, on=metric_set_page)
+_metric_sets.delete(metric_sets.delete)
 
 
-@_metric_sets.post("/{metricsSetId}", access=coach(METRICS.EDIT), form=_MetricSetUpdate, on=metric_set_page)
-async def update_metric_set(ctx: Context, metrics_set_id: ObjectId, form: MetricSetChange) -> Redirect:
-    """Rename a set, and set whether it is assigned to new clients automatically."""
-    await metric_sets.update(ctx, metrics_set_id, form)
-    return Redirect(_set_path(metrics_set_id), "Changes saved.")
-
-
-@_metric_sets.post(
-    "/{metricsSetId}/metrics", access=coach(METRICS.EDIT), form=input_of(NewMetric)(exclude=["_id"]), on=metric_set_page
+@_metric_sets.each.post(
+    "/metrics", access=coach(METRICS.EDIT), form=input_of(NewMetric)(exclude=["_id"]), on=metric_set_page
 )
 async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) -> Redirect:
     """Add a metric to a set."""
@@ -265,21 +250,21 @@ async def add_metric(ctx: Context, metrics_set_id: ObjectId, form: NewMetric) ->
     if len(metric_set["metrics"]) >= _MAX_METRICS:
         raise BadRequest(f"A set must not hold more than {_MAX_METRICS} metrics")
     await _save_metrics(ctx, metric_set, [*_to_metrics(metric_set), form])
-    return Redirect(_set_path(metrics_set_id), f"{form['name']} added.")
+    return Redirect(_metric_sets.path(metrics_set_id), f"{form['name']} added.")
 
 
-@_metric_sets.post("/{metricsSetId}/names", access=coach(METRICS.EDIT), on=metric_set_page)
+@_metric_sets.each.post("/names", access=coach(METRICS.EDIT), on=metric_set_page)
 async def rename_metric(ctx: Context, metrics_set_id: ObjectId, form: _MetricName) -> Redirect:
     """Rename a metric; its recorded values stay."""
     metric_set = await metric_sets.get(ctx, metrics_set_id)
     metrics = _to_metrics(metric_set)
     require_by_id(metrics, form["metricId"], "metric")["name"] = form["name"]
     await _save_metrics(ctx, metric_set, metrics)
-    return Redirect(_set_path(metrics_set_id), "Metric renamed.")
+    return Redirect(_metric_sets.path(metrics_set_id), "Metric renamed.")
 
 
-@_metric_sets.confirm(
-    "/{metricsSetId}/metrics/{metricId}/remove",
+@_metric_sets.each.confirm(
+    "/metrics/{metricId}/remove",
     access=coach(METRICS.EDIT),
     template="settings/remove_metric.html",
     deletes=True,
@@ -296,7 +281,7 @@ async def remove_metric(ctx: Context, metrics_set_id: ObjectId, metric_id: Objec
         await _save_metrics(ctx, metric_set, remaining)
 
     return ConfirmedAction(
-        {"set": metric_set, "metric": removed}, remove, Redirect(_set_path(metrics_set_id), "Metric removed.")
+        {"set": metric_set, "metric": removed}, remove, Redirect(_metric_sets.path(metrics_set_id), "Metric removed.")
     )
 
 
@@ -312,20 +297,10 @@ async def _save_metrics(ctx: Context, metric_set: MetricSet, metrics: list[NewMe
     await metric_sets.update(ctx, metric_set["_id"], {"metrics": metrics, "version": metric_set["version"]})
 
 
-@_metric_sets.confirm(
-    "/{metricsSetId}/delete", access=coach(METRICS.DELETE), template="settings/delete_metric_set.html", deletes=True
-)
-async def delete_metric_set(ctx: Context, metrics_set_id: ObjectId) -> ConfirmedAction:
-    """Delete a set; recorded values stay."""
-    metric_set = await metric_sets.get(ctx, metrics_set_id)
-    done = Redirect(_metric_sets.prefix, f"{metric_set['name']} deleted.")
-    return ConfirmedAction({"set": metric_set}, partial(metric_sets.delete, ctx, metrics_set_id), done)
-
-
 # --- Settings: forms, with their questions in the order in which clients answer them ----------------------------------
 
 
-_forms = pages.below("/settings/forms")
+_forms = Records(pages, "/settings/forms", "formId", "form", FORMS, forms.get, shown_as="questionnaire")
 _MAX_QUESTIONS, _BLANK_ROWS = 100, 3
 _LABELS: dict[QuestionType, str] = {
     "text": "Text",
@@ -374,10 +349,6 @@ class _Row(QuestionDetails):
 _BLANK: _Row = {"_id": "", "label": "", "type": "text", "options": [], "required": False}
 
 
-def _form_path(form_id: ObjectId) -> str:
-    return f"{_forms.prefix}/{form_id}"
-
-
 def _to_rows(form: Form | None) -> list[_Row]:
     questions = form["questions"] if form is not None else []
     rows: list[_Row] = [{**question, "_id": str(question["_id"])} for question in questions]
@@ -399,52 +370,36 @@ def _to_questions(rows: Sequence[_QuestionRow]) -> list[QuestionInput]:
     return questions
 
 
-@_forms.get("", access=coach(FORMS.VIEW), template="settings/forms.html")
+@_forms.list
 async def forms_page(ctx: Context) -> dict[str, Any]:
     """The forms, by name."""
     return {"forms": await forms.list_all(ctx), "rows": _to_rows(None), "types": list(_LABELS.items())}
 
 
-@_forms.post("", access=coach(FORMS.CREATE), on=forms_page)
+@_forms.create()
 async def create_form(ctx: Context, form: _NewForm) -> Redirect:
     """Create a form."""
     created = await forms.create(ctx, {"name": form["name"], "questions": _to_questions(form["questions"])})
-    return Redirect(_form_path(created["_id"]), f"{created['name']} created.")
+    return Redirect(_forms.path(created["_id"]), f"{created['name']} created.")
 
 
-@_forms.get("/{formId}", access=coach(FORMS.VIEW), template="settings/form.html")
-async def form_page(ctx: Context, form_id: ObjectId) -> dict[str, Any]:
-    """A form: its questions as clients see them, and the fields to change them."""
-    form = await forms.get(ctx, form_id)
-    return {
-        "questionnaire": form,
-        "version": form["version"],
-        "rows": _to_rows(form),
-        "types": list(_LABELS.items()),
-    }
-
-
-@_forms.post("/{formId}", access=coach(FORMS.EDIT), on=form_page)
-async def update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> Redirect:
+async def _update_form(ctx: Context, form_id: ObjectId, form: _FormUpdate) -> None:
     """Change a form; what is scheduled already keeps its questions."""
     questions = _to_questions(form["questions"])
     await forms.update(ctx, form_id, {"name": form["name"], "questions": questions, "version": form["version"]})
-    return Redirect(_form_path(form_id), "Changes saved.")
 
 
-@_forms.confirm("/{formId}/delete", access=coach(FORMS.DELETE), template="settings/delete_form.html", deletes=True)
-async def delete_form(ctx: Context, form_id: ObjectId) -> ConfirmedAction:
-    """Delete a form; scheduled ones and answers stay."""
-    form = await forms.get(ctx, form_id)
-    done = Redirect(_forms.prefix, f"{form['name']} deleted.")
-    return ConfirmedAction({"questionnaire": form}, partial(forms.delete, ctx, form_id), done)
+_form_page = _forms.page(lambda form: {"rows": _to_rows(form), "types": list(_LABELS.items())})
+_forms.change(_FormUpdate, _update_form, on=_form_page)
+_forms.delete(forms.delete)
 
 
 # --- Workout templates: the list, new ones, and each one in the editor of the workouts of clients and programs --------
 
 
-_templates = pages.below("/templates")
-_template = _templates.below("/{templateId}", locks="template")
+_templates = Records(
+    pages, "/templates", "templateId", "template", PROGRAMS, templates.get, folder="library", locks="template"
+)
 _CHANGE_FORM = patch_of(input_of(TemplateDetails), name="TemplateForm")
 
 
@@ -452,7 +407,7 @@ class _NewTemplate(TemplateDetails, ItemsText):
     """A template, and its items as text."""
 
 
-@_templates.get("", access=coach(PROGRAMS.VIEW), template="library/templates.html")
+@_templates.list
 async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
     """The templates, by name."""
     page = await templates.list_page(ctx, page=query["page"], size=_PAGE_SIZE, keywords=query["keywords"])
@@ -467,13 +422,13 @@ async def templates_page(ctx: Context, query: Search) -> dict[str, Any]:
     }
 
 
-@_templates.post("", access=coach(PROGRAMS.CREATE), on=templates_page)
+@_templates.create()
 async def create_template(ctx: Context, form: _NewTemplate) -> Redirect:
     """Create a template, with the items of a text if there is one."""
     template = await templates.create(ctx, {**take(TemplateDetails, form), "items": []})
     plan, text = TemplatePlan(template["_id"]), form["text"]
     _, remarks = await add_text(ctx, plan, template["_id"], text)
-    return Redirect(f"{_templates.prefix}/{template['_id']}", f"{template['name']} created.{remarks}")
+    return Redirect(_templates.path(template["_id"]), f"{template['name']} created.{remarks}")
 
 
 async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
@@ -482,7 +437,7 @@ async def _layout_variables(ctx: Context, template_id: ObjectId) -> dict[str, An
 
 declare_workout_pages(
     WorkoutOwnerPages(
-        pages=_template,
+        pages=_templates.each,
         owner_type=TemplatePlan,
         owner_parameter="template_id",
         view=PROGRAMS.VIEW,
@@ -495,23 +450,5 @@ declare_workout_pages(
 )
 
 
-@_template.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_template.html")
-async def edit_template_page(ctx: Context, template_id: ObjectId) -> dict[str, Any]:
-    """The form to change the name, type and tags of a template."""
-    template = await templates.get(ctx, template_id)
-    return {"template": template, "version": template["version"]}
-
-
-@_template.post("/edit", access=coach(PROGRAMS.EDIT), form=_CHANGE_FORM, on=edit_template_page)
-async def update_template(ctx: Context, template_id: ObjectId, form: TemplateChange) -> Redirect:
-    """Change the name, type and tags of a template."""
-    await templates.update(ctx, template_id, form)
-    return Redirect(f"{_templates.prefix}/{template_id}", "Changes saved.")
-
-
-@_template.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_template.html", deletes=True)
-async def delete_template(ctx: Context, template_id: ObjectId) -> ConfirmedAction:
-    """Delete a template."""
-    template = await templates.get(ctx, template_id)
-    done = Redirect(_templates.prefix, f"{template['name']} deleted.")
-    return ConfirmedAction({"template": template}, partial(templates.delete, ctx, template_id), done)
+_templates.change(_CHANGE_FORM, templates.update, on=_templates.page(path="/edit"))
+_templates.delete(templates.delete)

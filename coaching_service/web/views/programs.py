@@ -6,7 +6,6 @@ import asyncio
 import io
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
@@ -47,7 +46,7 @@ from coaching_service.training.assignments.sync import (
     SyncBlock,
 )
 from coaching_service.training.programs import service as programs
-from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramChange, ProgramInput
+from coaching_service.training.programs.models import LAST_DAY, ProgramBlockFields, ProgramInput
 from coaching_service.training.programs.schemas import NewProgram, ProgramBlockCopy
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
@@ -60,7 +59,6 @@ from coaching_service.training.workouts.items.descriptions import ItemDescriptio
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.web.formatting import document_options, name_options, quantity
 from coaching_service.web.pages import (
-    ConfirmedAction,
     KeywordQuery,
     Keywords,
     Pages,
@@ -69,6 +67,7 @@ from coaching_service.web.pages import (
     Search,
     list_url,
 )
+from coaching_service.web.records import Records
 from coaching_service.web.views.customer_calendar import (
     ConflictChoice,
     CopyOptions,
@@ -91,9 +90,17 @@ from coaching_service.web.views.workout.cards import (
     list_template_names,
 )
 
-pages = Pages("/app/programs")
-
-_program = pages.below("/{programId}", locks="program")
+pages = Records(
+    Pages("/app"),
+    "/programs",
+    "programId",
+    "program",
+    PROGRAMS,
+    programs.get,
+    folder="library",
+    layout="library/program_layout.html",
+    locks="program",
+)
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24
 _MAX_CLIENTS, _MAX_OPTIONS = 50, 500
@@ -119,7 +126,7 @@ class _Assignment(TypedDict):
     repeat: Annotated[bool, Default(False)]
 
 
-@pages.get("", access=coach(PROGRAMS.VIEW), template="library/programs.html")
+@pages.list
 async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     """The programs, by name."""
     page = await programs.list_page(
@@ -128,16 +135,16 @@ async def programs_page(ctx: Context, query: _Search) -> dict[str, Any]:
     return {"page": page, "query": query, "page_url": list_url(pages.prefix, query)}
 
 
-@pages.post("", access=coach(PROGRAMS.CREATE), form=input_of(_NewProgram, NewProgram)(), on=programs_page)
+@pages.create(form=input_of(_NewProgram, NewProgram)())
 async def create_program(ctx: Context, form: _NewProgram) -> Redirect:
     """Create a program, with the workouts of a text if there is one."""
     program = await programs.create(ctx, take(ProgramInput, form))
     plan, text = ProgramPlan(program["_id"]), form["text"]
     _, remarks = await create_from_program_text(ctx, plan, text)
-    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created.{remarks}")
+    return Redirect(pages.path(program["_id"]), f"{program['name']} created.{remarks}")
 
 
-@pages.get("/{programId}", access=coach(PROGRAMS.VIEW), template="library/program.html")
+@pages.each.get("", access=coach(PROGRAMS.VIEW), template="library/program.html")
 async def program_page(ctx: Context, program_id: ObjectId, query: _ProgramQuery) -> dict[str, Any]:
     """A program by week, and the clients it can be assigned to."""
     program, blocks, clients, template_names, running = await gather_reads(
@@ -205,7 +212,7 @@ def _group_by_week(blocks: Sequence[Block], unit: str) -> dict[int, list[tuple[i
 
 
 @declare_operation(
-    pages, "/{programId}/assign", access=coach(CUSTOMERS.EDIT), locks="customer", form=_Assignment, on=program_page
+    pages.each, "/assign", access=coach(CUSTOMERS.EDIT), locks="customer", form=_Assignment, on=program_page
 )
 async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, *, dry_run: bool) -> Outcome:
     """Schedule every workout of a program on a client's calendar."""
@@ -226,18 +233,18 @@ async def assign_program(ctx: Context, program_id: ObjectId, form: _Assignment, 
     return Outcome(None, summary, week_path(customer_id, start_date), taken=taken, customer_id=customer_id)
 
 
-@_program.post("/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+@pages.each.post("/archive", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
 async def archive_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Archive a program."""
     program = await programs.set_archived(ctx, program_id, archived=True)
-    return Redirect(f"/app/programs/{program_id}", f"{program['name']} archived.")
+    return Redirect(pages.path(program_id), f"{program['name']} archived.")
 
 
-@_program.post("/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
+@pages.each.post("/restore", access=coach(PROGRAMS.EDIT), on=program_page, idempotent=True)
 async def restore_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Restore an archived program."""
     program = await programs.set_archived(ctx, program_id, archived=False)
-    return Redirect(f"/app/programs/{program_id}", f"{program['name']} restored.")
+    return Redirect(pages.path(program_id), f"{program['name']} restored.")
 
 
 class _NewWorkout(ProgramBlockFields, NewWorkoutText):
@@ -258,7 +265,7 @@ async def _layout_variables(ctx: Context, program_id: ObjectId) -> dict[str, Any
 
 declare_workout_pages(
     WorkoutOwnerPages(
-        pages=_program,
+        pages=pages.each,
         owner_type=ProgramPlan,
         owner_parameter="program_id",
         view=PROGRAMS.VIEW,
@@ -267,15 +274,15 @@ declare_workout_pages(
         layout_variables=_layout_variables,
         place_form=ProgramBlockCopy,
         move_range=lambda _: (1, LAST_DAY),
-        overview_path=lambda program_id, _: f"/app/programs/{program_id}",
+        overview_path=lambda program_id, _: pages.path(program_id),
     )
 )
 
 
-@_program.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
+@pages.each.post("/blocks", access=coach(PROGRAMS.EDIT), form=input_of(_NewWorkout, NewWorkoutForm)(), on=program_page)
 async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWorkout) -> Redirect:
     """Add an empty workout or a rest day to a program."""
-    program_path = f"/app/programs/{program_id}"
+    program_path = pages.path(program_id)
     block, remarks = await create_with_text(ctx, ProgramPlan(program_id), form)
     if form["isRest"]:
         return Redirect(program_path, f"Day {form['day']} is a rest day.")
@@ -284,45 +291,28 @@ async def add_program_workout(ctx: Context, program_id: ObjectId, form: _NewWork
     return Redirect(f"{program_path}/blocks/{block['_id']}", f"{block['name']} added. Add its exercises here.")
 
 
-@declare_operation(_program, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
+@declare_operation(pages.each, "/copy-days", access=coach(PROGRAMS.EDIT), form=_COPY_DAYS(), on=program_page)
 async def copy_program_days(ctx: Context, program_id: ObjectId, form: _CopyDays, *, dry_run: bool) -> Outcome:
     """Copy days of a program, once or several times, with a progression."""
     request = to_copy_request(form["startDay"], form["endDay"], form["targetDay"], form)
     result = await schedule.copy_days(ctx, ProgramPlan(program_id), request, dry_run=dry_run)
-    return describe_copy(result, form["onConflict"], f"/app/programs/{program_id}")
+    return describe_copy(result, form["onConflict"], pages.path(program_id))
 
 
-@_program.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
+@pages.each.post("/duplicate", access=coach(PROGRAMS.CREATE), on=program_page)
 async def duplicate_program(ctx: Context, program_id: ObjectId) -> Redirect:
     """Create a copy of a program with its workouts."""
     copy = await programs.duplicate(ctx, program_id)
-    return Redirect(f"/app/programs/{copy['_id']}", f"{copy['name']} created.")
+    return Redirect(pages.path(copy["_id"]), f"{copy['name']} created.")
 
 
-@_program.get("/edit", access=coach(PROGRAMS.EDIT), template="library/edit_program.html")
-async def edit_program_page(ctx: Context, program_id: ObjectId) -> dict[str, Any]:
-    """The form to change a program's details."""
-    program = await programs.get(ctx, program_id)
-    return {"program": program, "version": program["version"]}
+async def _count_contents(ctx: Context, program_id: ObjectId) -> dict[str, int]:
+    blocks = await workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY)
+    return {"workout_count": len(blocks), "item_count": sum(len(block["items"]) for block in blocks)}
 
 
-@_program.post("/edit", access=coach(PROGRAMS.EDIT), form=_PROGRAM_FORM, on=edit_program_page)
-async def update_program(ctx: Context, program_id: ObjectId, form: ProgramChange) -> Redirect:
-    """Change a program's name, description and tags."""
-    await programs.update(ctx, program_id, form)
-    return Redirect(f"/app/programs/{program_id}", "Changes saved.")
-
-
-@_program.confirm("/delete", access=coach(PROGRAMS.DELETE), template="library/delete_program.html", deletes=True)
-async def delete_program(ctx: Context, program_id: ObjectId) -> ConfirmedAction:
-    """Delete a program and its workouts."""
-    program, blocks = await gather_reads(
-        ctx, programs.require(ctx, program_id), workouts.list_blocks(ctx, ProgramPlan(program_id), 1, LAST_DAY)
-    )
-    item_count = sum(len(block["items"]) for block in blocks)
-    shown = {"program": program, "workout_count": len(blocks), "item_count": item_count}
-    done = Redirect(pages.prefix, f"{program['name']} deleted.")
-    return ConfirmedAction(shown, partial(programs.delete, ctx, program_id), done)
+pages.change(_PROGRAM_FORM, programs.update, on=pages.page(path="/edit"))
+pages.delete(programs.delete, variables=_count_contents)
 
 
 # --- Bringing clients who are on a program up to date with it: who gets what, and the update --------------------------
@@ -394,7 +384,7 @@ async def update_clients_of_program(ctx: Context, program_id: ObjectId, form: _S
     notice = f"{clients} updated: {', '.join(done)}." if done else "Nothing to update."
     if result["failed"]:
         notice += f" {quantity(len(result['failed']), 'client')} could not be updated: try again."
-    return Redirect(f"/app/programs/{program_id}", notice)
+    return Redirect(pages.path(program_id), notice)
 
 
 # --- Making a program of a sheet: a file or a pasted table, its preview with the names of exercises, and the program
@@ -478,7 +468,7 @@ async def import_sheet(ctx: Context, form: _ProgramForm) -> Redirect:
     options, corrections = await _changes_of(ctx, form)
     program = await service.import_program(ctx, _content_of(form["table"]), "", options, corrections)
     days = quantity(program["numberOfDaysWithWorkouts"], "workout day")
-    return Redirect(f"/app/programs/{program['_id']}", f"{program['name']} created with {days}.")
+    return Redirect(pages.path(program["_id"]), f"{program['name']} created with {days}.")
 
 
 def _content_of(table: str) -> io.BytesIO:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from marshmallow import Schema
@@ -53,7 +52,8 @@ from coaching_service.people.webhooks import deliveries
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.formatting import describe_device
-from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Render, list_url
+from coaching_service.web.pages import Pages, Redirect, Render, list_url
+from coaching_service.web.records import Records
 from coaching_service.web.views.sign_in import describe_api_keys
 
 pages = Pages("")
@@ -169,7 +169,7 @@ async def convert_loads(ctx: Context, form: _UnitForm) -> Redirect:
 # --- Settings: the team and the permissions of its employees ----------------------------------------------------------
 
 
-_team = pages.below("/app/settings/team")
+_team = Records(pages, "/app/settings/team", "employeeId", "employee", owner_session(), team.get_employee)
 _PERMISSION_GRID = {"areas": [area.name for area in AREAS], "actions": ACTIONS}
 _DEFAULT_PERMISSIONS = (
     "customers.view",
@@ -202,41 +202,34 @@ async def new_employee_page(_: Context) -> dict[str, Any]:
     return {"employee": None, "default_permissions": _DEFAULT_PERMISSIONS, **_PERMISSION_GRID}
 
 
-@_team.post("/new", access=owner_session(), on=new_employee_page)
+@_team.create("/new", on=new_employee_page)
 async def create_employee(ctx: Context, form: NewEmployee) -> Redirect:
     """Add an employee, who receives an e-mail to set a password."""
     await team.create_employee(ctx, form["name"], form["email"], form["permissions"], form["customersScope"])
     return Redirect("/app/settings/team", f"{form['name']} added. We sent an email with a link to set a password.")
 
 
-@_team.get("/{employeeId}", access=owner_session(), template="settings/employee.html")
-async def employee_page(ctx: Context, employee_id: ObjectId) -> dict[str, Any]:
-    """One employee and their permissions."""
-    employee = await team.get_employee(ctx, employee_id)
-    return {"employee": employee, "version": employee["version"], **_PERMISSION_GRID}
+_employee_page = _team.page(lambda _: _PERMISSION_GRID)
 
 
-@_team.post("/{employeeId}", access=owner_session(), form=_EmployeeForm, on=employee_page)
+@_team.each.post("", access=owner_session(), form=_EmployeeForm, on=_employee_page)
 async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeChange) -> Redirect:
     """Change an employee; permissions apply from their next request."""
     await team.update_employee(ctx, employee_id, form)
     return Redirect("/app/settings/team", f"Changes to {form['name']} saved.")
 
 
-@_team.confirm("/{employeeId}/delete", access=owner_session(), template="settings/delete_employee.html", deletes=True)
-async def delete_employee(ctx: Context, employee_id: ObjectId) -> ConfirmedAction:
-    """Remove an employee: they are signed out and their clients become unassigned."""
-    employee = await team.get_employee(ctx, employee_id)
+async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
     assigned = await listing.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
-    shown = {"employee": employee, "client_count": assigned["totalDocs"]}
-    done = Redirect(_team.prefix, f"{employee['name']} removed.")
-    return ConfirmedAction(shown, partial(team.delete_employee, ctx, employee_id), done)
+    return {"client_count": assigned["totalDocs"]}
+
+
+_team.delete(team.delete_employee, variables=_count_clients, done="{} removed.")
 
 
 # --- Settings: API keys -----------------------------------------------------------------------------------------------
 
 
-_api_keys = pages.below("/app/settings/api-keys")
 _ONE_MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -256,7 +249,17 @@ class _KeysQuery(TypedDict):
     forAssistant: Annotated[bool, Default(False)]
 
 
-@_api_keys.get("", access=session_only(), template="settings/api_keys.html")
+async def _get_key(ctx: Context, key_id: ObjectId) -> ApiKey:
+    return require_by_id(await api_keys.list_keys(ctx), key_id, "API key")
+
+
+_api_keys = Records(
+    pages, "/app/settings/api-keys", "keyId", "api_key", session_only(), _get_key, words="API key", shown_as="key"
+)
+_api_keys.delete(api_keys.revoke, done="{} deleted. Requests with it are rejected from now on.", from_list=True)
+
+
+@_api_keys.list
 async def api_keys_page(ctx: Context, query: _KeysQuery) -> dict[str, Any]:
     """The coach's API keys; for the owner, all of the company."""
     keys, coaches = await gather_reads(ctx, api_keys.list_keys(ctx), team.list_coaches(ctx))
@@ -277,7 +280,7 @@ async def api_keys_page(ctx: Context, query: _KeysQuery) -> dict[str, Any]:
     }
 
 
-@_api_keys.post("", access=session_only(), on=api_keys_page)
+@_api_keys.create()
 async def create_api_key(ctx: Context, form: _NewKey) -> Render:
     """Create a key and show its secret."""
     if not set(form["permissions"]) <= ctx.caller.permissions:
@@ -303,14 +306,6 @@ async def reveal_api_key(ctx: Context, key_id: ObjectId) -> Render:
     return Render({"revealed_key": revealed_key}, "Select Show to see the secret again.")
 
 
-@_api_keys.confirm("/{keyId}/delete", access=session_only(), template="settings/delete_api_key.html", deletes=True)
-async def delete_api_key(ctx: Context, key_id: ObjectId) -> ConfirmedAction:
-    """Delete a key: its next request is rejected."""
-    key = await _get_key(ctx, key_id)
-    done = Redirect(_api_keys.prefix, f"{key['name']} deleted. Requests with it are rejected from now on.")
-    return ConfirmedAction({"key": key}, partial(api_keys.revoke, ctx, key_id), done)
-
-
 def _end_of_day(ctx: Context, day: str) -> datetime:
     """Return the last millisecond of a day in the company's time zone.
 
@@ -322,15 +317,10 @@ def _end_of_day(ctx: Context, day: str) -> datetime:
     return next_midnight(last_day, ctx.caller.company.timezone) - _ONE_MILLISECOND
 
 
-async def _get_key(ctx: Context, key_id: ObjectId) -> ApiKey:
-    return require_by_id(await api_keys.list_keys(ctx), key_id, "API key")
-
-
 # --- Settings: webhooks and their deliveries --------------------------------------------------------------------------
 
 
-_webhooks = pages.below("/app/settings/webhooks")
-_PATH = "/app/settings/webhooks"
+_webhooks = Records(pages, "/app/settings/webhooks", "webhookId", "webhook", owner(), webhooks.get)
 _PAGE_SIZE = 20
 _STATUSES = (("", "All"), ("succeeded", "Succeeded"), ("pending", "Pending"), ("failed", "Failed"))
 # Why an attempt had no response, in words.
@@ -349,7 +339,7 @@ class _WebhookForm(WebhookFields):
     version: NotRequired[Annotated[int, Version()]]
 
 
-@_webhooks.get("", access=owner(), template="settings/webhooks.html")
+@_webhooks.list
 async def webhooks_page(ctx: Context) -> dict[str, Any]:
     """The webhooks of the company, with a form to create one."""
     listed = await webhooks.list_webhooks(ctx)
@@ -362,7 +352,7 @@ async def webhooks_page(ctx: Context) -> dict[str, Any]:
     }
 
 
-@_webhooks.post("", access=owner(), form=input_of(NewWebhook)(exclude=("isActive",)), on=webhooks_page)
+@_webhooks.create(form=input_of(NewWebhook)(exclude=("isActive",)))
 async def create_webhook(ctx: Context, form: NewWebhook) -> Render:
     """Create a webhook and show its secret."""
     created = await webhooks.create(ctx, {**form, "isActive": True})
@@ -370,7 +360,7 @@ async def create_webhook(ctx: Context, form: NewWebhook) -> Render:
     return Render({"created": created}, repeat_notice)
 
 
-@_webhooks.get("/{webhookId}", access=owner(), query=query_of(DeliveryQuery)(), template="settings/webhook.html")
+@_webhooks.each.get("", access=owner(), query=query_of(DeliveryQuery)(), template="settings/webhook.html")
 async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> dict[str, Any]:
     """A webhook and its deliveries."""
     webhook, page = await gather_reads(
@@ -380,7 +370,7 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
             ctx, webhook_id, limit=_PAGE_SIZE, after=query.get("after"), status=query.get("status")
         ),
     )
-    here = f"{_PATH}/{webhook_id}"
+    here = _webhooks.path(webhook_id)
     status = query.get("status")
     return {
         "webhook": webhook,
@@ -397,40 +387,29 @@ async def webhook_page(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery)
     }
 
 
-@_webhooks.post("/{webhookId}", access=owner(), on=webhook_page)
-async def update_webhook(ctx: Context, webhook_id: ObjectId, form: _WebhookForm) -> Redirect:
-    """Change a webhook."""
-    await webhooks.update(ctx, webhook_id, {**form})
-    return Redirect(f"{_PATH}/{webhook_id}", "Changes saved.")
+_webhooks.change(_WebhookForm, webhooks.update, on=webhook_page)
+_webhooks.delete(webhooks.delete, done="Webhook deleted. Nothing is sent to it any more.")
 
 
-@_webhooks.post("/{webhookId}/test", access=owner(), on=webhook_page)
+@_webhooks.each.post("/test", access=owner(), on=webhook_page)
 async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Redirect:
     """Send a test event."""
     await deliveries.send_test(ctx, webhook_id)
-    return Redirect(f"{_PATH}/{webhook_id}", "The test event is being sent. Reload the page to see the result.")
+    return Redirect(_webhooks.path(webhook_id), "The test event is being sent. Reload the page to see the result.")
 
 
-@_webhooks.post("/{webhookId}/rotate-secret", access=owner(), on=webhook_page)
+@_webhooks.each.post("/rotate-secret", access=owner(), on=webhook_page)
 async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> Render:
     """Replace the secret and show the new one."""
     rotated = await webhooks.rotate_secret(ctx, webhook_id)
     return Render({"new_secret": rotated["secret"]}, "The secret has already been rotated. It is not shown again.")
 
 
-@_webhooks.post("/{webhookId}/deliveries/{deliveryId}/redeliver", access=owner(), on=webhook_page)
+@_webhooks.each.post("/deliveries/{deliveryId}/redeliver", access=owner(), on=webhook_page)
 async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_id: ObjectId) -> Redirect:
     """Send a delivery again."""
     await deliveries.redeliver(ctx, webhook_id, delivery_id)
-    return Redirect(f"{_PATH}/{webhook_id}", "The event is being sent again. Reload the page to see the result.")
-
-
-@_webhooks.confirm("/{webhookId}/delete", access=owner(), template="settings/delete_webhook.html", deletes=True)
-async def delete_webhook(ctx: Context, webhook_id: ObjectId) -> ConfirmedAction:
-    """Delete a webhook."""
-    webhook = await webhooks.get(ctx, webhook_id)
-    done = Redirect(_PATH, "Webhook deleted. Nothing is sent to it any more.")
-    return ConfirmedAction({"webhook": webhook}, partial(webhooks.delete, ctx, webhook_id), done)
+    return Redirect(_webhooks.path(webhook_id), "The event is being sent again. Reload the page to see the result.")
 
 
 # --- The settings of notifications and the devices that show them, as the pages of coaches and clients have them ------
