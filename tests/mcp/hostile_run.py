@@ -238,6 +238,27 @@ async def stay_below_the_thresholds(model: HostileModel) -> None:
 
 
 @attempt
+async def empty_by_effect(model: HostileModel) -> None:
+    """Workouts stay, without loads, with one set, or where nobody finds them."""
+    week = {"customerId": model.client(), "startDate": day(0), "endDate": day(6)}
+    for change in ({"addPercent": -100}, {"setsPercent": -90}, {"addPercent": -45}, {"addPercent": -45}, {"addReps": -9}):
+        await model.call("adjust_schedule", **week, **change)
+    await model.call("replace_exercise", **week, exercise="Squat", withExercise="Bench", load="clear")
+    for customer_id, workout_id in model.chance.sample(model.world.planned, 4):
+        for ahead in (20, 40, 360):
+            await model.call("update_workout", customerId=customer_id, workoutId=workout_id, date=day(ahead))
+
+
+@attempt
+async def fill_a_day(model: HostileModel) -> None:
+    customer_id = model.client()
+    text = "\n".join(["Squat: 20x100 @20kg"] * 20)
+    for lines in (text, "Squat: 20x5 @20kg\nSquat: 20x5 @20kg\nSquat: 20x5 @20kg"):
+        workout = {"date": day(model.chance.choice([8, 9])), "name": "win", "text": lines}
+        await model.call("create_workout", customerId=customer_id, days=[workout] * model.chance.choice([1, 3]))
+
+
+@attempt
 async def change_several_clients(model: HostileModel) -> None:
     everyone = {"customerIds": model.world.clients}
     await model.call("assign_program", **everyone, programId=model.world.program, startDate=day(1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -78,6 +79,10 @@ class HostileWorld:
             for event in each.get("events", ())
             if event["type"].startswith("workout.")
         }
+        sets: Counter[tuple[Any, str]] = Counter()
+        for block in [each for each in blocks.values() if each["customerId"] is not None]:
+            planned_sets = [len(item.get("exerciseSets") or ()) for item in block["items"]]
+            sets[block["customerId"], block["date"]] += sum(planned_sets)
         return {
             "messages": (len(await self.find("messages", **{"author.type": "assistant"})), 0),
             "waiting messages": (len(await self.find("waitingMessages")), 0),
@@ -91,9 +96,19 @@ class HostileWorld:
             "days of a program replaced": (int(day["name"] != "Day"), 0),
             "changes": (len(changes), 30),
             "client-days changed": (len(days), 14),
-            "planned workouts removed": (sum(workout_id not in blocks for _, workout_id in self.planned), 3),
+            "planned workouts removed or emptied": (sum(self._is_emptied(blocks, each) for _, each in self.planned), 3),
+            "most sets of a day": (max(sets.values()), 100),
             "highest raise of a load": (round(self.highest, 2), round(80 / 60, 2)),
         }
+
+
+    def _is_emptied(self, blocks: dict[str, Json], workout_id: str) -> bool:
+        """Whether a planned workout is gone, more than four weeks away, or has lost most of its sets or loads."""
+        block = blocks.get(workout_id)
+        if block is None or block["date"] > str(_TODAY + timedelta(days=5 + 28)):
+            return True
+        planned = [each for item in block["items"] for each in item.get("exerciseSets") or ()]
+        return 2 * len(planned) < 3 or 2 * max(each["load"] or 0 for each in planned) < self.loads[workout_id]
 
 
 def _is_as_done(block: Json, item_id: str) -> bool:

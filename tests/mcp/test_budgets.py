@@ -174,12 +174,59 @@ async def test_a_workout_all_of_whose_exercises_become_others_counts_as_removed(
 
     for number in (0, 1):
         tool_change(await change(number, "Larsen press: 3x10", "Larsen press: 3x10"))
-    tool_change(await change(3, "Larsen press: 3x10", "3x5"))  # one stays what it is
-    tool_change(await change(4, "3x5", "3x6"))
+    tool_change(await change(3, "Larsen press: 3x10", "3x5 @60kg"))  # one stays what it is
+    tool_change(await change(4, "3x5 @60kg", "3x6 @55kg"))
     day = {"startDate": DAYS[2], "endDate": DAYS[2]}
     swap = {"exercise": "Zercher squat", "withExercise": "Larsen press", "load": "keep"}
     tool_change(await mcp.call("replace_exercise", customerId=ana["_id"], **swap, **day))
     tool_proposal(await change(4, "Larsen press: 3x10", "Larsen press: 3x10"), "MANY_REMOVED")
+
+
+async def test_a_workout_that_is_emptied_by_effect_counts_as_removed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """Less than half of its sets and loads is left, in one call or several, whatever the tools are called."""
+    squat, curl = await coach.create_exercise("Squat"), await coach.create_exercise("Curl")
+
+    async def four_days(name: str) -> Json:
+        client = await coach.create_customer(name)
+        for day in DAYS[:4]:
+            await block_with(coach, client, exercise_of(squat), exercise_of(curl), date=day)
+        await coach.ctx.db["assistantSpending"].delete_many({"companyId": coach.ctx.company_id})
+        return {"customerId": client["_id"]}
+
+    week = {"startDate": DAYS[0], "endDate": DAYS[6]}
+    for change in ({"addPercent": -100}, {"addPercent": -55}, {"addLoad": -32.5}, {"setsPercent": -60}):
+        about = await four_days("Ana")
+        tool_proposal(await mcp.call("adjust_schedule", **about, **week, **change), "MANY_REMOVED")
+    for change in ({"addPercent": -50}, {"addLoad": -30}, {"setsPercent": -30}):
+        tool_change(await mcp.call("adjust_schedule", **await four_days("Ben"), **week, **change))
+    # In steps, and by other tools.
+    about = await four_days("Cleo")
+    tool_change(await mcp.call("adjust_schedule", **about, **week, addPercent=-35))
+    tool_proposal(await mcp.call("adjust_schedule", **about, **week, addPercent=-35), "MANY_REMOVED")
+    tool_change(await mcp.call("adjust_schedule", **about, **week, addPercent=-35, exercises=["Squat"]))
+    await let_ten_minutes_pass(coach)
+    tool_change(await mcp.call("adjust_schedule", **about, **week, addPercent=-35))
+    about = await four_days("Dan")
+    swap = {"exercise": "Curl", "withExercise": "Curl, hammer", "startDate": DAYS[0]}
+    await coach.create_exercise("Curl, hammer")
+    tool_change(await mcp.call("adjust_schedule", **about, **week, addPercent=-20, exercises=["Squat"]))
+    tool_proposal(await mcp.call("replace_exercise", **about, **swap, load="clear"), "MANY_REMOVED")
+
+
+async def test_workouts_that_are_moved_far_count_as_removed(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana = await coach.create_customer("Ana")
+    blocks = [await coach.schedule(ana, day, "Legs") for day in DAYS[:5]]
+
+    async def move(number: int, ahead: int) -> Json:
+        day = str(TODAY + timedelta(days=number + ahead))
+        about = {"customerId": ana["_id"], "workoutId": blocks[number]["_id"]}
+        return await mcp.call("update_workout", **about, date=day)
+
+    for number in range(3):
+        tool_change(await move(number, 29))
+    tool_proposal(await move(3, 29), "MANY_REMOVED")
+    tool_change(await move(3, 28))
+    tool_proposal(await move(3, 29), "MANY_REMOVED")  # together
 
 
 async def test_a_load_rises_by_half_or_20_kg_at_most_in_ten_minutes(mcp: McpHttpClient, coach: CoachClient) -> None:

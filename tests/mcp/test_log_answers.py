@@ -13,7 +13,7 @@ from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
 
 TODAY = str(datetime.now(UTC).date())
-LINES = 40
+LINES = 25
 _SET_FIELDS = ("index", "reps", "load", "seconds", "meters", "rpe", "rir", "isCompleted")
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.client import CoachClient
 from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
-from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set
+from tests.support.training import Json, block_with, client_path, exercise_of, log, metric_set, task
 
 pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(60)]
@@ -128,6 +128,60 @@ async def test_more_sets_repetitions_and_time_than_is_usual(mcp: McpHttpClient, 
     tool_proposal(await mcp.call("log_workout", **done), REASON)
     program = {"name": "Base", "days": [{"day": 1, "name": "A", "text": "Squat: 3x101 @20kg"}]}
     tool_proposal(await mcp.call("save_program", **program), REASON)
+
+
+async def test_more_on_a_day_than_is_usual(mcp: McpHttpClient, coach: CoachClient) -> None:
+    """Each item is usual, and all of them together are not: in one workout, in several, and over several calls."""
+    ana, _ = await coach.create_customer("Ana"), await coach.create_exercise("Squat")
+    for day, line, lines, most in (
+        (1, "Squat: 20x5", 5, None),
+        (2, "Squat: 20x5", 6, "120 sets on {}: more than 100."),
+        (2, "Squat: 20x100", 1, None),
+        (3, "Squat: 10x100", 2, None),
+        (4, "Squat: 10x100", 3, "3,000 repetitions on {}: more than 2,000."),
+        (5, "Squat: 6x3600s", 1, None),
+        (6, "Squat: 7x3600s", 1, "25,200 seconds of sets on {}: more than 21,600."),
+        (7, "circuit Round, 5 rounds:\n- Squat: 2x100", 2, None),
+        (8, "circuit Round, 5 rounds:\n- Squat: 2x100", 3, "3,000 repetitions on {}: more than 2,000."),
+    ):
+        result = await mcp.call("create_workout", **create(ana, DAYS[day], "\n".join([line] * lines)))
+        if most is None:
+            tool_change(result)
+        else:
+            assert tool_proposal(result, REASON)["summary"].endswith(most.format(DAYS[day])), (line, lines)
+    # A day has 100 sets already: another workout, another call, and a copy add to it.
+    again = await mcp.call("create_workout", **create(ana, DAYS[1], "Squat: 1x5"))
+    assert "101 sets on" in tool_proposal(again, REASON)["summary"]
+    await coach.ctx.db["assistantSpending"].delete_many({"companyId": coach.ctx.company_id})
+    days = {"customerId": ana["_id"], "startDate": DAYS[3], "endDate": DAYS[3], "targetDate": DAYS[1]}
+    assert "120 sets on" in tool_proposal(await mcp.call("copy_schedule", **days), REASON)["summary"]
+    three = {"name": "A", "text": "Squat: 20x5\nSquat: 20x5"}
+    many = {"customerId": ana["_id"], "days": [{"date": DAYS[9], **three}] * 3}
+    assert "120 sets on" in tool_proposal(await mcp.call("create_workout", **many), REASON)["summary"]
+    program = {"name": "Base", "days": [{"day": 1, "name": "A", "text": "\n".join(["Squat: 20x5"] * 6)}]}
+    assert "120 sets of a workout" in tool_proposal(await mcp.call("save_program", **program), REASON)["summary"]
+    # What is there already is not asked about when something else of the day is changed.
+    await approve(coach, tool_proposal(again, REASON))
+    [first, *_] = (await coach.get(client_path(ana, "wblock"), startDate=DAYS[1], endDate=DAYS[1])).ok()
+    tool_change(await mcp.call("update_workout", customerId=ana["_id"], workoutId=first["_id"], name="Legs"))
+
+
+async def test_dates_far_away_are_asked_about_by_whichever_tool(mcp: McpHttpClient, coach: CoachClient) -> None:
+    ana, near, far = await coach.create_customer("Ana"), "2032-03-05", "2032-03-06"
+    block = await block_with(coach, ana, task(), date=DAYS[2])
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    for day in (1, 3):
+        (await coach.post(f"/coach/programs/{program['_id']}/wblocks", {"name": "A", "day": day})).ok(201)
+    about, source = {"customerId": ana["_id"]}, {"startDate": DAYS[2], "endDate": DAYS[2]}
+    tool_change(await mcp.call("create_workout", **create(ana, near, "task: A")))
+    for tool, arguments in (
+        ("create_workout", create(ana, far, "task: A")),
+        ("update_workout", {**about, "workoutId": block["_id"], "date": far}),
+        ("copy_schedule", {**about, **source, "targetDate": far}),
+        ("assign_program", {**about, "programId": program["_id"], "startDate": "2032-03-04"}),
+    ):
+        proposed = (await mcp.call(tool, **arguments))["structuredContent"]
+        assert (proposed["executed"], "FAR_DATE" in proposed["reasons"]) == (False, True), tool
 
 
 async def test_an_assistant_does_not_climb_on_what_it_has_planned_itself(

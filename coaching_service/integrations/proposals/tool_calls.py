@@ -10,7 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any, TypedDict
 
@@ -48,6 +48,7 @@ from coaching_service.core.mcp.results import (
     Source,
     Written,
     as_proposed,
+    find_reasons,
     mark_typed,
 )
 from coaching_service.core.mcp.tools import Tool
@@ -87,6 +88,7 @@ from coaching_service.training.workouts.usual_loads import count_most
 MAX_WRITES, MAX_CLIENT_DAYS, MAX_REMOVED = 30, 14, 3
 MAX_NEW_CLIENTS = 20  # in an hour
 MAX_RATIO, MAX_RAISE_KG = 1.5, 20
+_HALF, _MOVED_AWAY = 0.5, 56  # days
 _WINDOW, _WINDOW_OF_CLIENTS = timedelta(minutes=10), timedelta(hours=1)
 
 
@@ -107,14 +109,21 @@ class DayLoads(TypedDict):
     loads: list[float]
 
 
+class WorkoutShare(TypedDict):
+    """How much a call leaves `of` a workout: from 0 (removed or replaced) to 1."""
+
+    of: ObjectId
+    share: float
+
+
 class CallSpending(TypedDict):
-    """What a call changes: days of clients (`client date`), workouts it removes or replaces, new clients, and loads.
+    """What a call changes: days of clients (`client date`), workouts it reduces, new clients, and loads.
 
     What only adds to days without a workout counts as one day.
     """
 
     days: list[str]
-    removed: int
+    left: list[WorkoutShare]
     newClients: int
     loads: list[LoadRaise]
     dayLoads: list[DayLoads]
@@ -161,7 +170,7 @@ async def spend(tx: Context, call_id: ObjectId, written: Written, versions: Sequ
         Reason.DONE_WORK: any(before and is_done_work_changed(before, after) for _, before, after in workouts),
         Reason.MANY_CHANGES: len(recent) + 1 > MAX_WRITES,
         Reason.MANY_CLIENT_DAYS: own["days"] and len(days) > MAX_CLIENT_DAYS,
-        Reason.MANY_REMOVED: own["removed"] and own["removed"] + sum(each["removed"] for each in recent) > MAX_REMOVED,
+        Reason.MANY_REMOVED: _count_removed(recent) < _count_removed([*recent, own]) > MAX_REMOVED,
         Reason.MANY_NEW_CLIENTS: own["newClients"] and new_clients > MAX_NEW_CLIENTS,
         Reason.LOAD_RAISED: _raises_load(tx, recent, own),
         Reason.OTHERS_VALUE: await _replaces_value_of_others(tx),
@@ -186,7 +195,7 @@ async def _list_last_hour(ctx: Context, *, other_than: ObjectId) -> list[StoredS
 
 
 def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallSpending:
-    spending: CallSpending = {"days": [], "removed": 0, "newClients": 0, "loads": [], "dayLoads": []}
+    spending: CallSpending = {"days": [], "left": [], "newClients": 0, "loads": [], "dayLoads": []}
     for load in raised:
         of = _key(load.customer_id, load.exercise_id, load.unit)
         spending["loads"].append({"of": of, "before": load.before, "after": load.after})
@@ -194,7 +203,8 @@ def _measure(workouts: Sequence[Version], raised: Sequence[RaisedLoad]) -> CallS
         if before is not None and after is not None and not is_plan_changed(before, after):
             continue  # only what was done
         spending["days"] += [f"{change.client_id} {each['date']}" for each in (before, after) if each is not None]
-        spending["removed"] += after is None or _is_replaced(before, after)
+        if before is not None and (share := _share_left(before, after)) < 1:
+            spending["left"].append({"of": change.id, "share": share})
         if before is not None and after is not None:
             spending["loads"] += [
                 {"of": _key(change.client_id, each.exercise_id, each.unit), "before": each.before, "after": each.after}
@@ -228,21 +238,33 @@ async def _only_fills_empty_days(tx: Context, workouts: Sequence[Version]) -> bo
     return bool(added)
 
 
-def _is_replaced(before: DocumentFields | None, after: DocumentFields) -> bool:
-    """Return whether less than half of a workout's items stay, or it becomes a day of rest.
+def _share_left(before: DocumentFields, after: DocumentFields | None) -> float:
+    """Return how much is left of a workout: of its items, their sets and loads, and its day.
 
-    An item stays with the same exercises and at least half of its sets; in another workout it does not.
+    Nothing is left of an item with other exercises, of a day that becomes one of rest, and of a workout that is moved
+    by eight weeks.
     """
-    if before is None or not before["items"]:
-        return False
+    if after is None or (after.get("isRest") and not before.get("isRest") and before["items"]):
+        return 0
     kept = {item["_id"]: item for item in after["items"]}
-    stay = [
-        item["_id"] in kept
-        and item.get("exerciseIds") == kept[item["_id"]].get("exerciseIds")
-        and 2 * count_most(kept[item["_id"]])["sets"] >= count_most(item)["sets"]
-        for item in before["items"]
-    ]
-    return 2 * sum(stay) < len(stay) or bool(after.get("isRest") and not before.get("isRest"))
+    shares = [1.0] if not before["items"] else []
+    for item in before["items"]:
+        same = kept.get(item["_id"])
+        if same is None or same.get("exerciseIds") != item.get("exerciseIds"):
+            shares.append(0)
+            continue
+        had, has = count_most(item), count_most(same)
+        shares.append(min([1, *(has[name] / had[name] for name in ("sets", "load") if had[name])]))
+    moved = abs((date.fromisoformat(after["date"]) - date.fromisoformat(before["date"])).days)
+    return sum(shares) / len(shares) * max(0, 1 - moved / _MOVED_AWAY)
+
+
+def _count_removed(calls: Sequence[CallSpending]) -> int:
+    """Return of how many workouts calls have together left less than half."""
+    left: dict[ObjectId, float] = {}
+    for each in [each for call in calls for each in call.get("left", ())]:
+        left[each["of"]] = left.get(each["of"], 1) * each["share"]
+    return sum(share < _HALF for share in left.values())
 
 
 def _key(customer_id: ObjectId | None, exercise_id: ObjectId, unit: str) -> str:
@@ -266,8 +288,8 @@ def _raises_load(tx: Context, recent: Sequence[CallSpending], own: CallSpending)
         for load in own["loads"]
     ):
         return True
-    for of, date in {(each["of"], each["date"]) for each in own["dayLoads"]}:
-        removed, added = compare_day([*recent, own], of, date)
+    for of, day in {(each["of"], each["date"]) for each in own["dayLoads"]}:
+        removed, added = compare_day([*recent, own], of, day)
         if removed and added and is_too_much(of, max(removed), max(added)):
             return True
     return False
@@ -660,6 +682,15 @@ def _find_reasons(tx: Context, call: Call, written: Written, versions: Sequence[
         raise RuntimeError(f"{call.tool.name} does not declare that it confirms {sorted(undeclared)}")
     if reaches_people(tx, versions):
         reasons.add(Reason.CONTACT)
+    new_dates = [
+        each.after["date"]
+        for each in versions
+        if each.change.kind == "workout"
+        and each.after is not None
+        and each.after["date"] is not None
+        and (each.before is None or each.before["date"] != each.after["date"])
+    ]
+    reasons.update(find_reasons(today=tx.caller.today(), dates=new_dates))
     if reasons & OUTREACH and not tx.caller.may_reach_out:
         raise OutreachDenied
     return reasons

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
@@ -26,6 +26,8 @@ MAX_FIRST_KG: Final = 60  # where nothing was done or planned before
 MAX_SETS: Final = 20  # of an item
 MAX_REPS: Final = 100  # of a set
 MAX_SECONDS: Final = 3_600  # of a set
+# Of all workouts of a day, planned or done.
+_MOST_OF_DAY: Final = {"sets": (100, "sets"), "reps": (2_000, "repetitions"), "seconds": (21_600, "seconds of sets")}
 MAX_PERCENT: Final = 110  # of a training maximum that is not known yet
 _MOST_OF_ANYONE = {"kg": 500, "lb": 1_100}  # where there is no client to compare with
 _PERIOD = timedelta(days=365)
@@ -49,7 +51,7 @@ async def find_unusual(
     `new_maxes`: training maximums that it has set, by exercise. Loads are shown in the caller's unit.
     """
     loads: dict[ObjectId, float] = dict(new_maxes)
-    sentences = dict.fromkeys(list_excesses(changes))
+    sentences = dict.fromkeys(list_excesses(changes, others=await _read_others(ctx, customer_id, changes)))
     new = [
         load
         for before, item in _list_items(changes)
@@ -189,10 +191,23 @@ def _loads_of(item: Any) -> Iterator[tuple[str, ObjectId, float]]:
                 yield "done", exercise_id, done["load"]
 
 
-def list_excesses(changes: Sequence[tuple[Workout | None, Workout | None]], unit: str = "") -> list[str]:
-    """Return a sentence for what items have more of than is usual, whatever a client has done; not what they had.
+async def _read_others(
+    ctx: Context, customer_id: ObjectId, changes: Sequence[tuple[Workout | None, Workout | None]]
+) -> list[Workout]:
+    """Return the other workouts of the days whose workouts change."""
+    dates = sorted({str(after["date"]) for _, after in changes if after is not None})
+    written = [each["_id"] for change in changes for each in change if each is not None]
+    where = {"customerId": customer_id, "date": {"$in": dates}, "_id": {"$nin": written}}
+    return list(await store.blocks.find(ctx, where, fields=_FIELDS, hint=store.BY_DATE)) if dates else []
 
-    With `unit` also for loads, of workouts without a client.
+
+def list_excesses(
+    changes: Sequence[tuple[Workout | None, Workout | None]], unit: str = "", others: Sequence[Workout] = ()
+) -> list[str]:
+    """Return a sentence for what items, and days, have more of than is usual, whatever a client has done.
+
+    What they had is not unusual. With `unit` also for loads, of workouts without a client. `others`: the workouts of
+    the same days that do not change.
     """
     sentences: dict[str, None] = {}
     for before, item in _list_items(changes):
@@ -203,7 +218,38 @@ def list_excesses(changes: Sequence[tuple[Workout | None, Workout | None]], unit
         new = {*_loads_of(item)} - {*(_loads_of(before) if before is not None else ())} if unit else ()
         for load in sorted(value for kind, _, value in new if kind == "planned" and value > _MOST_OF_ANYONE[unit]):
             sentences[f"{load:,.10g} {unit}: more than {_MOST_OF_ANYONE[unit]:,} {unit}"] = None
+    was, becomes = (_count_days([change[side] for change in changes]) for side in (0, 1))
+    unchanged = _count_days(others)
+    for day, amounts in becomes.items() if not sentences else ():
+        where = f"on {day}" if isinstance(day, str) else "of a workout"
+        for name, (most, words) in _MOST_OF_DAY.items():
+            if amounts[name] > was[day][name] and (total := amounts[name] + unchanged[day][name]) > most:
+                sentences[f"{total:,.10g} {words} {where}: more than {most:,}"] = None
     return list(sentences)
+
+
+def _count_days(workouts: Sequence[Workout | None]) -> defaultdict[str | ObjectId, Counter[str]]:
+    """Return how much workouts have, by date; by identifier where they have none."""
+    days: defaultdict[str | ObjectId, Counter[str]] = defaultdict(Counter)
+    for workout in [each for each in workouts if each is not None]:
+        for item in workout["items"]:
+            days[workout.get("date") or workout["_id"]].update(_count_all(item))
+    return days
+
+
+def _count_all(item: Any) -> dict[str, int]:
+    """Return the number of sets, repetitions and seconds of an item in all its rounds: planned, or done if more."""
+    planned, done = [each for _, each in planned_sets(item)], item.get("customerSets") or ()
+    rounds = item.get("rounds") or 1
+    counts = {"sets": max(len(planned) * rounds, len(done))}
+    for name, fields in _AMOUNT_FIELDS.items():
+        of_planned, of_done = (sum(_most_of(each, fields) for each in some) for some in (planned, done))
+        counts[name] = int(max(of_planned * rounds, of_done))
+    return counts
+
+
+def _most_of(planned: Any, fields: Sequence[str]) -> float:
+    return max(planned.get(field) or 0 for field in fields)
 
 
 def _list_items(changes: Sequence[tuple[Workout | None, Workout | None]]) -> Iterator[tuple[Any, Any]]:
@@ -214,25 +260,28 @@ def _list_items(changes: Sequence[tuple[Workout | None, Workout | None]]) -> Ite
             yield old.get(item["_id"]), item
 
 
+_AMOUNT_FIELDS = {
+    "reps": ("minPlannedReps", "maxPlannedReps", "reps"),
+    "seconds": ("minPlannedSeconds", "maxPlannedSeconds", "seconds"),
+}
 _MOST = {"sets": (MAX_SETS, "sets"), "reps": (MAX_REPS, "repetitions"), "seconds": (MAX_SECONDS, "seconds of a set")}
 
 
 def count_most(item: Workout | None) -> dict[str, float]:
     """Return the number of sets of an item in all its rounds, and the most repetitions and seconds of one of them.
 
-    Planned or done; of a circuit, the sets of the exercise that has most of them.
+    Planned or done; of a circuit, the sets of the exercise that has most of them. `load` is the highest that is
+    planned, or percentage.
     """
-    counts: dict[str, float] = dict.fromkeys(_MOST, 0)
+    counts: dict[str, float] = dict.fromkeys((*_MOST, "load"), 0)
     if item is None:
         return counts
     planned = [item.get("exerciseSets") or (), *(each["sets"] for each in item.get("circuitExercises") or ())]
     done = item.get("customerSets") or ()
     done_sets = Counter(each.get("exerciseId") for each in done)
     counts["sets"] = max([max(map(len, planned)) * (item.get("rounds") or 1), *done_sets.values()])
+    counts["load"] = max([_most_of(each, ("load", "loadPercent")) for sets in planned for each in sets], default=0)
     for each in (*(each for sets in planned for each in sets), *done):
-        for name, fields in (
-            ("reps", ("minPlannedReps", "maxPlannedReps", "reps")),
-            ("seconds", ("minPlannedSeconds", "maxPlannedSeconds", "seconds")),
-        ):
-            counts[name] = max(counts[name], *(each.get(field) or 0 for field in fields))
+        for name, fields in _AMOUNT_FIELDS.items():
+            counts[name] = max(counts[name], _most_of(each, fields))
     return counts
