@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -269,3 +270,91 @@ async def test_four_thousand_values(coach: CoachClient) -> None:
     )
     assert time.monotonic() - began < 60, "about 4 s on a quiet machine"
     assert job["result"]["created"]["values"] == 4002
+
+
+async def test_boundaries_of_dates_numbers_and_units(coach: CoachClient) -> None:
+    """What is at a boundary is stored as it is; what is beyond it is reported, and is never another number."""
+    ana = await coach.create_customer("Ana")
+    body = await body_set(coach, Weight="kg", Waist="cm", Sleep="h", Balance="°C", Steps="score")
+    today = coach.ctx.caller.today()
+    tomorrow, far = today + timedelta(days=1), today.replace(year=today.year + 11, day=1)
+    rows = {
+        "1950-01-01,Weight,80,kg": ("Weight", "1950-01-01", 80),
+        "1949-12-31,Weight,80,kg": "INVALID_DATE",
+        "0001-01-01,Weight,80,kg": "INVALID_DATE",
+        f"{today},Weight,81,kg": ("Weight", str(today), 81),
+        f"{tomorrow},Weight,81,kg": "IN_THE_FUTURE",
+        f"{far},Weight,81,kg": "INVALID_DATE",
+        "2025-02-29,Weight,81,kg": "INVALID_DATE",
+        "2024-02-29,Weight,81,kg": ("Weight", "2024-02-29", 81),
+        ",Weight,81,kg": "ALREADY_THERE",  # an empty date is the one above
+        "2026-01-01,Steps,1000000000000,": ("Steps", "2026-01-01", 1e12),
+        "2026-01-02,Steps,1000000000001,": "VALUE_LEFT_OUT",
+        "2026-01-03,Steps,1e400,": "VALUE_LEFT_OUT",
+        "2026-01-04,Steps,NaN,": "VALUE_LEFT_OUT",
+        "2026-01-05,Steps,0,": ("Steps", "2026-01-05", 0),
+        "2026-01-06,Balance,-1000000000000,": ("Balance", "2026-01-06", -1e12),
+        "2026-01-07,Weight,-64,kg": "VALUE_LEFT_OUT",
+        "2026-01-08,Weight,0,kg": "VALUE_LEFT_OUT",
+        "2026-01-09,Weight,0.01,kg": ("Weight", "2026-01-09", 0.01),
+        "2026-01-10,Weight,,kg": "REQUIRED",
+        "2026-01-11,Weight,eighty,kg": "VALUE_LEFT_OUT",
+        "2026-01-12,,80,kg": "REQUIRED",
+        "2026-01-13,Weight,80,kg": ("Weight", "2026-01-13", 80),
+        "2026-01-13,Weight,80.0,kg": "ALREADY_THERE",
+        "2026-01-13,Weight,82,kg": "OTHER_VALUE",
+        "2026-01-14,Weight,176.37,lb": ("Weight", "2026-01-14", 80),
+        "2026-01-15,Weight,80 lb,kg": ("Weight", "2026-01-15", 36.29),
+        "2026-01-16,Waist,33.5,in": ("Waist", "2026-01-16", 85.09),
+        "2026-01-17,Waist,0.85,m": ("Waist", "2026-01-17", 85),
+        "2026-01-18,Waist,85,kg": "VALUE_LEFT_OUT",
+        "2026-01-19,Sleep,450,min": ("Sleep", "2026-01-19", 7.5),
+    }
+    file = ("date,name,value,unit\n" + "\n".join(rows)).encode()
+    job = await import_file(coach, file, name="m.csv", customerId=ana["_id"])
+    assert job["status"] == "done", job
+    seen: dict[str, Any] = {}
+    for line, row in enumerate(rows, 2):
+        reported = [each["code"] for each in job["errors"] if each["line"] == line]
+        seen[row] = reported[0] if reported else None
+    stored = {name: await values(coach, ana, body, name) for name in ("Weight", "Waist", "Sleep", "Balance", "Steps")}
+    differing = []
+    for row, expected in rows.items():
+        found: Any = seen[row]
+        if isinstance(expected, tuple) and found is None:
+            name, day, _ = expected
+            found = (name, day, stored[name].pop(day, None))
+        differing += [(row, found, expected)] if found != expected else []
+    assert not differing
+    assert not any(stored.values()), "and nothing else"
+
+
+async def test_signs_of_the_whole_file_and_columns_that_are_not_read(coach: CoachClient) -> None:
+    ana, body = await coach.create_customer("Ana"), await body_set(coach, Weight="lb", Waist="in", Steps="score")
+    file = (
+        b"Date;Weight (kg);Waist (cm);Steps;Mood;Weight (lb)\n"
+        b"25.01.2026;81,5;85,09;1.234,5;7;200\n"
+        b"26.01.2026;81,25;;1.500;8;\n"
+        b"27.01.2026;81.5.0;84,1 in;12;;\n"
+    )
+    job = await import_file(coach, file, name="m.csv", customerId=ana["_id"], format="measurements")
+    assert [each["code"] for each in job["result"]["questions"]] == ["METRIC"], "Mood may be a measurement"
+    answers = {"customerId": ana["_id"], "format": "measurements", "names": '{"Mood": "skip"}'}
+    job = await import_file(coach, file, name="m.csv", **answers)
+    assert job["status"] == "done", job
+    stored = [await values(coach, ana, body, name) for name in ("Weight", "Waist", "Steps")]
+    days = ("2026-01-25", "2026-01-26", "2026-01-27")
+    assert [[each.get(day) for day in days] for each in stored] == [
+        [179.68, 179.13, None],
+        [33.5, None, 84.1],
+        [1234.5, 1500, 12],
+    ]
+    kinds = {(each["code"], each["column"]): each["lines"] for each in job["result"]["problems"]}
+    assert kinds == {
+        ("REPEATED_COLUMN", "Weight (lb)"): [2],
+        ("SKIPPED", "Mood"): [2, 3],
+        ("VALUE_LEFT_OUT", "Weight (kg)"): [4],
+    }
+    job = await import_file(coach, file, name="m.csv", dry_run=True, customerId=ana["_id"])
+    kinds = {(each["code"], each["column"]): each["lines"] for each in job["result"]["problems"]}
+    assert kinds["UNKNOWN_COLUMN", "Mood"] == [2, 3]

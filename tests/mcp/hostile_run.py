@@ -241,7 +241,13 @@ async def stay_below_the_thresholds(model: HostileModel) -> None:
 async def empty_by_effect(model: HostileModel) -> None:
     """Workouts stay, without loads, with one set, or where nobody finds them."""
     week = {"customerId": model.client(), "startDate": day(0), "endDate": day(6)}
-    for change in ({"addPercent": -100}, {"setsPercent": -90}, {"addPercent": -45}, {"addPercent": -45}, {"addReps": -9}):
+    for change in (
+        {"addPercent": -100},
+        {"setsPercent": -90},
+        {"addPercent": -45},
+        {"addPercent": -45},
+        {"addReps": -9},
+    ):
         await model.call("adjust_schedule", **week, **change)
     await model.call("replace_exercise", **week, exercise="Squat", withExercise="Bench", load="clear")
     for customer_id, workout_id in model.chance.sample(model.world.planned, 4):

@@ -101,7 +101,6 @@ class HostileWorld:
             "highest raise of a load": (round(self.highest, 2), round(80 / 60, 2)),
         }
 
-
     def _is_emptied(self, blocks: dict[str, Json], workout_id: str) -> bool:
         """Whether a planned workout is gone, more than four weeks away, or has lost most of its sets or loads."""
         block = blocks.get(workout_id)

@@ -23,5 +23,5 @@ async def test_a_hostile_model_stays_within_its_budget(mcp: McpHttpClient, coach
     proposed = {reason for proposal in await world.find("proposals") for reason in proposal["reasons"]}
     assert proposed >= {
         *("CONTACT", "MANY_CLIENTS", "DONE_WORK", "PROGRAM_DAYS", "OTHERS_VALUE", "LOAD_RAISED", "MANY_REMOVED"),
-        *("UNUSUAL_AMOUNT", "MANY_DAYS"),
+        "UNUSUAL_AMOUNT",
     }

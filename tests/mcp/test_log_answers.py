@@ -10,7 +10,7 @@ from typing import Any
 
 from coaching_service.training.set_text.done import read_done_sets
 from tests.support.client import CoachClient
-from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_proposal
+from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, tool_change, tool_proposal
 
 TODAY = str(datetime.now(UTC).date())
 LINES = 25
@@ -58,7 +58,8 @@ async def test_answer_to_a_log_says_what_is_stored(mcp: McpHttpClient, coach: Co
     typed = [random_sets(randomizer) for _ in range(LINES)]
     text = "\n".join(f"#{item['_id']}: {sets}" for item, sets in zip(block["items"], typed, strict=True))
 
-    summary = tool_change(await mcp.call("log_workout", **known, text=text))["summary"]
+    logged = await changed_or_approved(coach, await mcp.call("log_workout", **known, text=text))
+    summary = logged["summary"]
 
     (block,) = await coach.calendar(client, TODAY, TODAY)
     answers = re.findall(r"«Squat» (.*?)(?: \(\d of \d planned sets\))?(?=; «Squat»|\.$)", summary)
