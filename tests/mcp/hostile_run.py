@@ -239,7 +239,7 @@ async def stay_below_the_thresholds(model: HostileModel) -> None:
 
 @attempt
 async def empty_by_effect(model: HostileModel) -> None:
-    """Workouts stay, without loads, with one set, or where nobody finds them."""
+    """Workouts stay, without loads, with one set, or far away."""
     week = {"customerId": model.client(), "startDate": day(0), "endDate": day(6)}
     for change in (
         {"addPercent": -100},
