@@ -40,7 +40,7 @@ class Budget:
     def require(self, seconds: float = 0.0) -> None:
         """Raise Unavailable if more is spent than there was; `seconds` are still to be subtracted."""
         if self._left < seconds:
-            raise _overspent()
+            raise Unavailable("The request takes too much processor time; ask for less at once")
 
 
 def current() -> Budget | None:
@@ -98,7 +98,3 @@ class _Metered(Coroutine[object, object, T], Iterator[object]):
                 step, arguments = self._coroutine.throw, (overspent,)
                 continue
             return awaited
-
-
-def _overspent() -> Unavailable:
-    return Unavailable("The request takes too much processor time; ask for less at once")

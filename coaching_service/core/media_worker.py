@@ -72,7 +72,8 @@ def main(connection: socket.socket) -> None:
             request = json.loads(message)
             rewrite = kinds[request.pop("kind")]
             try:
-                reply = {"format": rewrite(source, *map(_complete, targets), **request)}
+                complete = (cast("IO[bytes]", _Complete(target)) for target in targets)
+                reply = {"format": rewrite(source, *complete, **request)}
             except Exception as error:  # noqa: BLE001 - decoders fail with any exception on broken files
                 reply = {"error": _describe(error)}
         connection.sendall(json.dumps(reply).encode())
@@ -96,10 +97,6 @@ class _Complete(io.RawIOBase):
         while left:
             left = left[self._file.write(left) :]
         return size
-
-
-def _complete(file: IO[bytes]) -> IO[bytes]:
-    return cast("IO[bytes]", _Complete(file))
 
 
 class TooManyPixels(Exception):
@@ -151,7 +148,9 @@ def rewrite_picture(
     """
     source.seek(0)
     Image.MAX_IMAGE_PIXELS = max(pixels, jpeg_pixels)
-    with Image.open(source, formats=_opened_as(formats)) as picture:
+    # HEIF is stored as JPEG; Pillow opens MPO as JPEG.
+    opened = [*formats, "HEIF"] if "JPEG" in formats and "HEIF" in Image.OPEN else list(formats)
+    with Image.open(source, formats=opened) as picture:
         format_name = _STORED_AS.get(str(picture.format), str(picture.format))
         scale = _find_scale(picture, pixels)
         Image.MAX_IMAGE_PIXELS = pixels
@@ -170,11 +169,6 @@ def rewrite_picture(
         converted.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE))
         _on_white(converted).save(thumbnail, "JPEG", quality=80)
         return format_name
-
-
-def _opened_as(formats: Sequence[str]) -> list[str]:
-    """Return the formats of pictures that are stored in one of `formats`. Pillow opens MPO as JPEG."""
-    return [*formats, "HEIF"] if "JPEG" in formats and "HEIF" in Image.OPEN else list(formats)
 
 
 def _find_scale(picture: Image.Image, pixels: int) -> int:

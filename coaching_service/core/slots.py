@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.locks import require_no_transaction
@@ -113,7 +112,14 @@ class RequestSlots:
         try:
             yield
         finally:
-            self._release_to_rest(company, max(_REST * (time.monotonic() - began), least_rest))
+            if not self._sharing:
+                self.release(company)
+            else:
+                seconds = min(max(_REST * (time.monotonic() - began), least_rest), _MAX_REST_SECONDS)
+                self._free += 1
+                asyncio.get_running_loop().call_later(seconds, self._end_held, company)
+                if self._waiting:
+                    self._start_waiting()
 
     async def acquire(self, company: Hashable, waited: float = 0.0) -> None:
         """Wait for a slot. `waited`: the seconds that the request has waited before, which count.
@@ -150,16 +156,6 @@ class RequestSlots:
         """Return a slot of a company, and give it to the next."""
         self._free += 1
         self._end_held(company)
-
-    def _release_to_rest(self, company: Hashable, seconds: float) -> None:
-        """Return a slot after a piece of work, to rest for so many seconds (see `paced`)."""
-        if not self._sharing:
-            self.release(company)
-            return
-        self._free += 1
-        asyncio.get_running_loop().call_later(min(seconds, _MAX_REST_SECONDS), self._end_held, company)
-        if self._waiting:
-            self._start_waiting()
 
     def _end_held(self, company: Hashable) -> None:
         if (held := self._held[company]) > 1:
@@ -244,7 +240,6 @@ class RequestSlots:
                 del self._waiting[company]
 
 
-@dataclass(frozen=True, slots=True)
 class WorkSlots:
     """Slots of one process for work other than requests to the database.
 
@@ -253,17 +248,11 @@ class WorkSlots:
     `paced`. `sharing`: whether several companies send requests of any kind.
     """
 
-    sharing: Sharing = field(default_factory=Sharing)
-    uploads: RequestSlots = field(
-        default_factory=lambda: RequestSlots(sys.maxsize, seconds=_UPLOAD_SECONDS, alone=_UPLOADS_OF_A_COMPANY)
-    )
-    exports: RequestSlots = field(
-        default_factory=lambda: RequestSlots(sys.maxsize, seconds=_EXPORT_SECONDS, alone=_EXPORTS_OF_A_COMPANY)
-    )
-    pieces: RequestSlots = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pieces", RequestSlots(_PIECES, shared=1, sharing=self.sharing))
+    def __init__(self, sharing: Sharing | None = None, exports: RequestSlots | None = None) -> None:
+        self.sharing = Sharing() if sharing is None else sharing
+        self.uploads = RequestSlots(sys.maxsize, seconds=_UPLOAD_SECONDS, alone=_UPLOADS_OF_A_COMPANY)
+        self.exports = exports or RequestSlots(sys.maxsize, seconds=_EXPORT_SECONDS, alone=_EXPORTS_OF_A_COMPANY)
+        self.pieces = RequestSlots(_PIECES, shared=1, sharing=self.sharing)
 
 
 def overloaded() -> Unavailable:

@@ -9,7 +9,6 @@ from typing import Any, cast
 
 from coaching_service.core.changes.models import CompanyFeedItem, DocumentPatch, NumberedChange, StoredChange
 from coaching_service.core.changes.numbering import batches
-from coaching_service.core.changes.numbering.batches import NumberedId
 from coaching_service.core.changes.store import (
     BY_BATCH,
     BY_CLIENT,
@@ -176,7 +175,10 @@ async def list_numbered(
     else:
         await batches.require_available(ctx, after, since)
         until = max(after, await batches.find_last_number(ctx))
-        numbered = await _find_client_numbers(ctx, customer_id, since - _NUMBERING_DELAY, after, until, limit)
+        where: Filter = {"customerId": customer_id, "createdAt": {"$gte": since - _NUMBERING_DELAY}}
+        where["lastSeq"] = {"$gt": after, "$lte": until}
+        stages: list[PipelineStage] = [{"$project": {"lastSeq": 1}}, {"$sort": {"lastSeq": 1}}, {"$limit": limit}]
+        numbered = await changes.aggregate(ctx, where, *stages, hint=BY_CLIENT)
     has_more = len(numbered) == limit
     if numbered and (has_more or customer_id is None):
         until = numbered[-1]["lastSeq"]
@@ -185,19 +187,6 @@ async def list_numbered(
         ids = [each["_id"] for each in numbered]
         read = await changes.find(ctx, {"_id": {"$in": ids}}, fields=_NUMBERED, hint="_id_")
     return NumberedPage(sorted(read, key=lambda change: change["lastSeq"]), until, has_more)
-
-
-async def _find_client_numbers(
-    ctx: Context, customer_id: ObjectId, since: datetime, after: int, until: int, limit: int
-) -> list[NumberedId]:
-    """Return at most `limit` changes of a client, made at `since` or later, by their numbers, in order.
-
-    Those whose last number is greater than `after`, not than `until`.
-    """
-    where = {"customerId": customer_id, "createdAt": {"$gte": since}, "lastSeq": {"$gt": after, "$lte": until}}
-    stages: list[PipelineStage] = [{"$project": {"lastSeq": 1}}, {"$sort": {"lastSeq": 1}}, {"$limit": limit}]
-    numbered: list[NumberedId] = await changes.aggregate(ctx, where, *stages, hint=BY_CLIENT)
-    return numbered
 
 
 async def load_patches(ctx: Context, read: Sequence[StoredChange]) -> dict[ObjectId, DocumentPatch]:

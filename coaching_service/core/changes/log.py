@@ -29,7 +29,7 @@ from coaching_service.core.database.recording import (
     LoggedEvent,
     encoded_size,
 )
-from coaching_service.core.events import DomainEvent, EventType, EventValue
+from coaching_service.core.events import DomainEvent, EventType
 from coaching_service.core.ids import ObjectId
 
 UNDO_PERIOD = timedelta(days=30)
@@ -151,7 +151,9 @@ def _change(ctx: Context, change_id: ObjectId, group: _ClientChange) -> NewChang
     events = _events(documents, group.events)
     feed = _feed(group.events)
     is_deleted_client = any(each.collection == "customers" and each.action == "deleted" for each in documents)
-    undoable = _is_undoable(ctx, documents)
+    is_of_coach = principal is not None and principal.is_coach and interface_of(ctx) != "system"
+    undoable = is_of_coach and ctx.changes.can_be_undone and bool(documents)
+    undoable = undoable and all(each.history.can_undo(each.action) for each in documents)
     change: NewChangeDocument = {
         "_id": change_id,
         "actor": actor_of(ctx),
@@ -194,14 +196,6 @@ def _imported_entry(ctx: Context, event: LoggedEvent) -> NewChangeDocument:
     return change
 
 
-def _is_undoable(ctx: Context, documents: Sequence[DocumentChange]) -> bool:
-    if ctx.principal is None or not ctx.principal.is_coach or interface_of(ctx) == "system":
-        return False
-    return (
-        ctx.changes.can_be_undone and bool(documents) and all(each.history.can_undo(each.action) for each in documents)
-    )
-
-
 def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]) -> list[StoredEvent]:
     """Return the events that changed documents mean and that services have reported."""
     described = {event.document_id for event in reported}
@@ -214,7 +208,8 @@ def _events(documents: Iterable[DocumentChange], reported: Sequence[LoggedEvent]
         names = event["data"].pop("fields", None)
         first = derived.setdefault((event["type"], *event["data"].items()), event)
         if names is not None:
-            first["data"]["fields"] = _merge_names(first["data"].get("fields"), names)
+            merged = {*cast("list[str]", first["data"].get("fields") or []), *cast("list[str]", names)}
+            first["data"]["fields"] = sorted(merged)
     events = [event for event in derived.values() if not _is_implied(event, derived)]
     return events + [_reported(each) for each in reported]
 
@@ -237,11 +232,6 @@ def _derive(document: DocumentChange) -> StoredEvent | None:
         names = derived.get("fields") or document.changed_names(registry[document.collection].private)
         event["data"]["fields"] = names
     return event
-
-
-def _merge_names(names: EventValue, more: EventValue) -> list[str]:
-    """Return the names of two lists in alphabetical order."""
-    return sorted({*cast("list[str]", names or []), *cast("list[str]", more)})
 
 
 def _is_implied(event: StoredEvent, events: Mapping[tuple[object, ...], StoredEvent]) -> bool:

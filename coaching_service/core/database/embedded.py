@@ -118,14 +118,19 @@ def running_mongod(
         log = folder / "mongod.log"
         for older in sorted(folder.glob("mongod.log.*"))[:-_OLDER_LOGS]:  # mongod renames its log at each start
             older.unlink(missing_ok=True)
-        port = _free_port()
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
         child, stopping = _spawn(mongod or find_mongod(), data, port, log), threading.Event()
         _children.append(child)
         try:
             _make_primary(child, port, log)
             if on_end is not None:
                 threading.Thread(target=_watch, args=(child, log, stopping, on_end), daemon=True).start()
-            _write_port(folder, port)
+            with suppress(OSError):  # on a full disk, other commands of the folder wait, and give up
+                draft = folder / f"{PORT_FILE}.tmp"
+                draft.write_text(f"{port}\n")
+                draft.replace(folder / PORT_FILE)
             yield address_of(port)
             if child.poll() is not None:
                 raise DatabaseUnavailable(_describe_end(child, log))
@@ -146,14 +151,6 @@ def _require_owner(data: Path) -> None:
         raise DatabaseUnavailable(
             f"The database in {data} belongs to the user {name}: run the command as this user, not as root."
         )
-
-
-def _write_port(folder: Path, port: int) -> None:
-    """Tell other commands of this folder where its database is; on a full disk they wait, and give up."""
-    draft = folder / f"{PORT_FILE}.tmp"
-    with suppress(OSError):
-        draft.write_text(f"{port}\n")
-        draft.replace(folder / PORT_FILE)
 
 
 def kill_running() -> None:
@@ -302,12 +299,6 @@ def _stop(child: subprocess.Popen[bytes]) -> None:
     finally:
         if child.stderr:
             child.stderr.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _major_version(mongod: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from motor.motor_asyncio import AsyncIOMotorClientSession
 
@@ -94,12 +94,6 @@ async def read_usage(services: Services, company_ids: Sequence[ObjectId]) -> dic
 # --- the check -------------------------------------------------------------------------------------------------------
 
 
-class _Difference(FileTotals):
-    """How much the totals of a company are too high."""
-
-    _id: ObjectId
-
-
 _SUMS: PipelineStage = {"files": {"$sum": "$files"}, "bytes": {"$sum": "$bytes"}}
 # What is stored, less what there is: the totals and, negative, the attached files.
 _FILES: list[PipelineStage] = [
@@ -110,8 +104,15 @@ _FILES: list[PipelineStage] = [
 
 async def list_wrong(services: Services) -> list[ObjectId]:
     """Return the companies whose stored number or size of files differs from the files that there are."""
+    stages: list[PipelineStage] = [
+        {"$group": {"_id": "$companyId", **_SUMS}},
+        {"$unionWith": {"coll": "fs.files", "pipeline": _FILES}},
+        {"$group": {"_id": "$_id", **_SUMS}},
+        {"$match": {"$or": [{"files": {"$ne": 0}}, {"bytes": {"$ne": 0}}]}},
+    ]
     async with reading_snapshot(services) as session:
-        return [difference["_id"] for difference in await _find_differences(services, session)]
+        cursor = services.collection(COLLECTION).aggregate(stages, session=session, allowDiskUse=True)
+        return [difference["_id"] async for difference in cursor]
 
 
 async def correct_totals(services: Services) -> None:
@@ -138,17 +139,6 @@ async def _find_difference(
         async for sums in services.collection(collection).aggregate(stages, session=session):
             files, size = files + sums["files"], size + sums["bytes"]
     return files, size
-
-
-async def _find_differences(services: Services, session: AsyncIOMotorClientSession) -> list[_Difference]:
-    stages: list[PipelineStage] = [
-        {"$group": {"_id": "$companyId", **_SUMS}},
-        {"$unionWith": {"coll": "fs.files", "pipeline": _FILES}},
-        {"$group": {"_id": "$_id", **_SUMS}},
-        {"$match": {"$or": [{"files": {"$ne": 0}}, {"bytes": {"$ne": 0}}]}},
-    ]
-    cursor = services.collection(COLLECTION).aggregate(stages, session=session, allowDiskUse=True)
-    return cast("list[_Difference]", await cursor.to_list(None))
 
 
 CHECKS = (

@@ -164,10 +164,6 @@ def _is_stored(index: Index, stored: Mapping[str, Mapping[str, Any]]) -> bool:
 # --- checks ----------------------------------------------------------------------------------------------------------
 
 
-async def _list_missing(services: Services) -> list[str]:
-    return await missing_indexes(services.db, _declared())
-
-
 async def _create_missing(services: Services) -> None:
     await ensure_indexes(services.db, _declared())
 
@@ -209,7 +205,7 @@ CHECKS = (
     check_of(
         "indexes-missing",
         "Declared indexes exist",
-        _list_missing,
+        lambda services: missing_indexes(services.db, _declared()),
         "Declared indexes are missing",
         "Run doctor --repair, or ensure-indexes",
         _create_missing,

@@ -335,7 +335,8 @@ def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDe
     by_path: dict[str, list[Route]] = {}
     for route in declared:
         by_path.setdefault(route.path, []).append(route)
-    for path in sorted(by_path, key=_parameter_positions):
+    # A literal path precedes one that has a parameter in the same place.
+    for path in sorted(by_path, key=lambda path: [segment.startswith("{") for segment in path.split("/")]):
         pattern = re.sub(r"{(\w+)}", r"{\1:[^/]+}", path)  # aiohttp's own pattern does not match braces
         for route in by_path[path]:
             handler = interruptible(
@@ -346,11 +347,6 @@ def mount(app: web.Application, routes: Iterable[Route], dependencies: HandlerDe
             else:
                 app.router.add_route(route.method, pattern, handler)
         app.router.add_route("*", pattern, _method_not_allowed({route.method for route in by_path[path]}))
-
-
-def _parameter_positions(path: str) -> list[bool]:
-    """Return the sort key with which a literal path precedes one that has a parameter in the same place."""
-    return [segment.startswith("{") for segment in path.split("/")]
 
 
 def _method_not_allowed(methods: set[str]) -> AiohttpHandler:

@@ -56,7 +56,8 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         started = time.perf_counter()
         sent_id = request.headers.get("X-Request-Id", "")
-        request[REQUEST_ID] = sent_id if _VALID_REQUEST_ID.fullmatch(sent_id) else _new_request_id()
+        # A new one is not a secret, so not from the system's slower generator.
+        request[REQUEST_ID] = sent_id if _VALID_REQUEST_ID.fullmatch(sent_id) else f"{random.getrandbits(128):032x}"
         with metrics.requests_in_flight.track_inprogress():
             if tracer is NO_TRACER or request.path in _PROBES:
                 return await respond(request, handler, started)
@@ -105,10 +106,6 @@ def request_middleware(services: Services, proxies: int = 0) -> Middleware:
         )
 
     return middleware
-
-
-def _new_request_id() -> str:
-    return f"{random.getrandbits(128):032x}"  # not a secret, so not from the system's slower generator
 
 
 def _add_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -206,15 +203,11 @@ def adding_security_headers(base_url: str) -> Callable[[web.Request, web.StreamR
             headers["Referrer-Policy"] = "no-referrer"
         if response.content_type == "text/html":
             headers["Permissions-Policy"] = _PERMISSIONS_POLICY
-            if not _is_part_of_oauth(request):
+            # An application that asks for access may have opened the page, and waits for its window.
+            if not (request.path.startswith(_OAUTH) or request.query.get("next", "").startswith(_OAUTH)):
                 headers["Cross-Origin-Opener-Policy"] = "same-origin"
 
     return add_headers
-
-
-def _is_part_of_oauth(request: web.Request) -> bool:
-    """Return whether an application that asks for access may have opened the page and waits for its window."""
-    return request.path.startswith(_OAUTH) or request.query.get("next", "").startswith(_OAUTH)
 
 
 # --- cross origin -----------------------------------------------------------------------------------------------------

@@ -418,13 +418,10 @@ def _shares_literal_path(route: Route, routes: Sequence[Route]) -> bool:
     literal: dict[str, set[str]] = {}
     for other in routes:
         others = other.path.split("/")
-        if len(others) == len(segments) and other.path != route.path and _covers(segments, others):
+        matches = (ours == theirs or ours.startswith("{") for ours, theirs in zip(segments, others, strict=False))
+        if len(others) == len(segments) and other.path != route.path and all(matches):
             literal.setdefault(other.path, set()).add(other.method)
     return any(route.method not in methods for methods in literal.values())
-
-
-def _covers(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    return all(ours == theirs or ours.startswith("{") for ours, theirs in zip(pattern, path, strict=True))
 
 
 def _legacy_codes(route: Route) -> list[str]:

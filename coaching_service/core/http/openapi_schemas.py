@@ -403,17 +403,15 @@ def simplify(node: Any) -> None:
         for key, entry in node.items():
             if key not in ("example", "examples"):
                 simplify(entry)
-        if _is_schema(node):
+        if isinstance(node.get("type"), str | list) or not node.keys().isdisjoint(("anyOf", "oneOf", "enum")):
             _simplify_schema(node)
 
 
-def _is_schema(node: dict[str, Any]) -> bool:
-    return isinstance(node.get("type"), str | list) or not node.keys().isdisjoint(("anyOf", "oneOf", "enum"))
-
-
 def _simplify_schema(schema: dict[str, Any]) -> None:
-    if "default" in schema:
-        _move_default(schema, schema.pop("default"))
+    default = schema.pop("default", None)
+    if default not in (None, "") and "Default:" not in schema.get("description", ""):
+        word = {True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default
+        schema["description"] = f"{schema.get('description', '')} Default: {word}.".strip()
     if schema.get("format") == "url":
         schema["format"] = "uri"
     if "enum" in schema:
@@ -423,9 +421,3 @@ def _simplify_schema(schema: dict[str, Any]) -> None:
             words = [word for word in schema.pop("enum") if word is not None]
             del schema["type"]
             schema["anyOf"] = [{"type": "string", "enum": words}, _NULL]
-
-
-def _move_default(schema: dict[str, Any], default: Any) -> None:
-    if default not in (None, "") and "Default:" not in schema.get("description", ""):
-        word = {True: "true", False: "false"}.get(default, default) if isinstance(default, bool) else default
-        schema["description"] = f"{schema.get('description', '')} Default: {word}.".strip()

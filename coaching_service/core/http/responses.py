@@ -177,9 +177,11 @@ async def send_download(request: web.Request, download: Download, headers: dict[
     Responds 206 with the part that `Range` requests, 416 when there is no such part, and 304 when `If-None-Match`
     names the current version.
     """
+    ascii_name = re.sub(r"[^A-Za-z0-9._ -]", "_", download.name) or "file"
+    names = f"filename=\"{ascii_name}\"; filename*=UTF-8''{quote(download.name, safe='')}"
     headers = headers | {
         "Content-Type": download.content_type,
-        "Content-Disposition": _content_disposition(download),
+        "Content-Disposition": f"{'inline' if download.inline else 'attachment'}; {names}",
         "Content-Security-Policy": _CONTENT_SECURITY_POLICY,
         "X-Content-Type-Options": "nosniff",
         "Server": "coaching-service",
@@ -249,9 +251,3 @@ def _requested_range(request: web.Request, download: Download) -> slice | None:
     if requested == slice(0, None, 1) and "=-" in request.headers[hdrs.RANGE]:  # the last 0 bytes
         return slice(0, 0)
     return requested
-
-
-def _content_disposition(download: Download) -> str:
-    ascii_name = re.sub(r"[^A-Za-z0-9._ -]", "_", download.name) or "file"
-    disposition = "inline" if download.inline else "attachment"
-    return f"{disposition}; filename=\"{ascii_name}\"; filename*=UTF-8''{quote(download.name, safe='')}"

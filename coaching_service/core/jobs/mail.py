@@ -108,21 +108,13 @@ def render_text(body: MailBody, addition: str | None = None) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def render_html(body: MailBody, subject: str) -> str:
-    """Return a body as an HTML document in English with inline styles, which refers to no other file."""
-    return _template().render(body=body, subject=subject)
-
-
-def _finalize(value: Any) -> Any:
-    return to_line(value) if isinstance(value, str) else value
-
-
 @cache
 def _template() -> jinja2.Template:
+    """Return the template of an HTML document in English with inline styles, which refers to no other file."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(__package__, "mail_templates"),
         autoescape=True,
-        finalize=_finalize,
+        finalize=lambda value: to_line(value) if isinstance(value, str) else value,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -181,22 +173,6 @@ failed_mails = Documents[FailedMail](
     placement=Unsharded("few documents, which the operator lists for all companies"),
     transfer=NotExported("mail that was not sent"),
 )
-
-
-async def store_failed(services: Services, job: Job, reason: str) -> None:
-    """Store the mail of a job that was given up; repeating it changes nothing."""
-    at = now()
-    new = {
-        "companyId": job.company_id,
-        "about": job.about,
-        "sealed": job.arguments["sealed"],
-        "reason": reason,
-        "tries": job.arguments["tries"] + 1,
-        "createdAt": at,
-        "updatedAt": at,
-        "version": 0,
-    }
-    await failed_mails.across_companies(services).update_one({"_id": job.id}, {"$setOnInsert": new}, upsert=True)
 
 
 SEND = "send_mail"
@@ -459,8 +435,20 @@ async def send(services: Services, job: Job) -> RunAgain | None:
 
 
 async def _give_up(services: Services, job: Job, outcome: MailOutcome, reason: str) -> None:
+    """Store the mail of a job as one that was given up; repeating it changes nothing."""
     services.metrics.mails.labels(outcome).inc()
-    await store_failed(services, job, reason)
+    at = now()
+    new = {
+        "companyId": job.company_id,
+        "about": job.about,
+        "sealed": job.arguments["sealed"],
+        "reason": reason,
+        "tries": job.arguments["tries"] + 1,
+        "createdAt": at,
+        "updatedAt": at,
+        "version": 0,
+    }
+    await failed_mails.across_companies(services).update_one({"_id": job.id}, {"$setOnInsert": new}, upsert=True)
 
 
 async def _retry(services: Services, job: Job, reason: str, *, permanent: bool) -> RunAgain | None:
@@ -497,7 +485,7 @@ def _message(services: Services, job: Job, content: MailContent) -> EmailMessage
         if (unsubscribe := body.get("decline") or body.get("unsubscribe")) is not None:
             mail["List-Unsubscribe"] = _PlainHeader("List-Unsubscribe", f"<{unsubscribe}>")
             mail["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-        mail.add_alternative(render_html(body, subject), subtype="html")
+        mail.add_alternative(_template().render(body=body, subject=subject), subtype="html")
     return mail
 
 

@@ -57,11 +57,6 @@ async def find_wrong_numbers(services: Services, count_read: CountRead) -> Async
     yield erased.finding("Numbers of erased changes", nothing, is_notice=True)
 
 
-async def _iterate_unnamed_ids(services: Services) -> AsyncIterator[ObjectId]:
-    async for change in _iterate_unnamed(services):
-        yield change["_id"]
-
-
 async def rebuild_batches(services: Services) -> None:
     """Store the batches of companies again if some of them leave out changes."""
     for company_id in {change["companyId"] async for change in _iterate_unnamed(services)}:
@@ -219,7 +214,7 @@ CHECKS = (
     check_of(
         "change-order",
         "Events have all numbered changes",
-        _iterate_unnamed_ids,
+        lambda services: (change["_id"] async for change in _iterate_unnamed(services)),
         "Changes that events leave out",
         "Run doctor --repair",
         rebuild_batches,
