@@ -231,7 +231,7 @@ class Pages:
                 await confirmation.act()
                 return confirmation.redirect
 
-            page.__name__, form.__name__ = f"{ask.__name__}_page", ask.__name__
+            form.__name__ = ask.__name__
             self.get(path, access=access, template=template)(page)
             return self.post(path, access=access, on=page, **options)(form)
 

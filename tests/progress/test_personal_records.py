@@ -348,7 +348,7 @@ async def test_a_log_takes_as_many_commands_for_the_records_of_eight_exercises_a
                 sets = [circuit_set(1, exercise, 5, load) for exercise in exercises]
                 body = ITEM_LOG.load({"isCompleted": True, "customerSets": sets})
                 commands.clear()
-                await logs.log_item(ctx, ObjectId(ana["_id"]), ObjectId(block["_id"]), ObjectId(item["_id"]), body)
+                await logs.log_sent_item(ctx, ObjectId(ana["_id"]), ObjectId(block["_id"]), ObjectId(item["_id"]), body)
                 sent.append(commands.copy())
     assert await coach.ctx.db["personalRecords"].count_documents({"customerId": ObjectId(ana["_id"])}) == 33
     for first, second in (sent[::2], sent[1::2]):

@@ -29,13 +29,17 @@ def assign_exercises(item: WorkItem, log: ItemLog) -> ItemLog:
 
     Raises InvalidFields if a set has an exercise or a round that the item has not.
     """
+    sets = log.get("customerSets") or []
     if item["type"] == "EXERCISE":
-        return {**log, "customerSets": with_kinds(item, _of_exercise(item, log))}
-    if item["type"] == "CIRCUIT":
-        for position, logged in enumerate(log["customerSets"]):
+        sets = _of_exercise(item, log, sets)
+    elif item["type"] == "CIRCUIT":
+        for position, logged in enumerate(sets):
             require_in_circuit(item, logged["exerciseId"], logged["round"], f"customerSets.{position}.")
-        return {**log, "customerSets": with_kinds(item, log["customerSets"])}
-    return log
+    else:
+        return log
+    if len({_place(logged) for logged in sets}) < len(sets):
+        raise invalid_field("customerSets", "must have each index only once", code="DUPLICATE")
+    return {**log, "customerSets": with_kinds(item, sets)}
 
 
 def with_kinds(item: ExerciseItem | CircuitItem, sets: Sequence[CustomerSet]) -> list[CustomerSet]:
@@ -55,15 +59,13 @@ def _with_kind_of(logged: CustomerSet | None, sent: CustomerSet) -> CustomerSet:
     return cast("CustomerSet", {**kind, **sent})
 
 
-def _of_exercise(item: ExerciseItem, log: ItemLog) -> list[CustomerSet]:
+def _of_exercise(item: ExerciseItem, log: ItemLog, logged_sets: Sequence[CustomerSet]) -> list[CustomerSet]:
     swap = log.get("swappedFor")
     swapped_id = swap["exerciseId"] if swap else None
     sets: list[CustomerSet] = []
-    for position, logged in enumerate(log["customerSets"]):
+    for position, logged in enumerate(logged_sets):
         exercise_id = exercise_of_set(item, swapped_id, logged["exerciseId"], f"customerSets.{position}.")
         sets.append({**logged, "exerciseId": exercise_id})
-    if len({(logged["exerciseId"], logged["index"]) for logged in sets}) < len(sets):
-        raise invalid_field("customerSets", "must have each index only once", code="DUPLICATE")
     return sets
 
 

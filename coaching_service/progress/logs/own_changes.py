@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypedDict
 
 from coaching_service.core.errors import Conflict
@@ -22,26 +21,19 @@ class LogFields(TypedDict, total=False):
     values: list[MetricValue]
 
 
-@dataclass(frozen=True)
-class LogChange:
-    """A change of a log."""
-
-    fields: LogFields
-
-
-def merge_change(item: WorkItem, change: LogChange) -> ItemLog:
+def merge_change(item: WorkItem, change: LogFields) -> ItemLog:
     """Return the log of an item with a change.
 
     A skipped item is not completed, and a completed one not skipped. Raises Conflict if completed sets belong to the
     exercise that was done until now, and would belong to none.
     """
-    log: ItemLog = {**stored_log(item), **change.fields}
-    if change.fields.get("skipped") is not None:
+    log: ItemLog = {**stored_log(item), **change}
+    if change.get("skipped") is not None:
         log["isCompleted"] = False
     elif log["isCompleted"]:
         log["skipped"] = None
-    if item["type"] == "EXERCISE" and "swappedFor" in change.fields:
-        log["customerSets"] = _keep_sets(item, change.fields["swappedFor"])
+    if item["type"] == "EXERCISE" and "swappedFor" in change:
+        log["customerSets"] = _keep_sets(item, change["swappedFor"])
     return log
 
 

@@ -36,7 +36,7 @@ async def log_workout_item(
     health note. Texts that the client wrote (`comment`, `pain` and text answers) stay as they are if they are left out
     or null; other texts are 409 `CLIENT_TEXT`.
     """
-    return await service.log_item(ctx, customer_id, wblock_id, witem_id, body)
+    return await service.log_sent_item(ctx, customer_id, wblock_id, witem_id, body)
 
 
 @routes.put("/log", access=coach(CUSTOMERS.EDIT), body=WorkoutBlockLog(), returns=WorkoutBlock, example=_BLOCK_EXAMPLE)
@@ -71,7 +71,7 @@ async def list_own_workout_blocks(ctx: Context, query: Period) -> list[Block]:
 )
 async def log_own_workout_item(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, body: DeferredChange) -> WorkItem:
     """Log an item of mine."""
-    return await service.log_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
+    return await service.log_sent_item(ctx, ctx.caller.id, wblock_id, witem_id, body)
 
 
 @own_routes.put(

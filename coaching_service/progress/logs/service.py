@@ -26,7 +26,7 @@ from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.logs import _client_sets, _client_texts
-from coaching_service.progress.logs.own_changes import LogChange, LogFields, merge_change
+from coaching_service.progress.logs.own_changes import LogFields, merge_change, stored_log
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.notes import service as notes
 from coaching_service.progress.personal_records import service as personal_records
@@ -43,6 +43,9 @@ from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, is_better
 
+_LOGGED = ("answers", "values")  # what a caller may not see without the permission of its area
+
+
 # --- Domain events about logs -----------------------------------------------------------------------------------------
 
 
@@ -56,23 +59,42 @@ class ItemLogged(DomainEvent):
 _ACTIVITY_OF_ITEM: dict[str, ActivityType] = {"FORM": "form_submitted", "METRICS": "metric_recorded"}
 
 
-# A whole log as it was sent, one set, or part of a log.
-_Log = DeferredChange | CustomerSet | LogChange
-
-
-@on_worker_thread
-async def log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log) -> WorkItem:
+async def log_item(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: ItemLog
+) -> WorkItem:
     """Replace the log of an item and return the item; `isCompleted: false` marks it as not completed.
 
     Metric values, the form response, personal records and the activity feed are updated in the same transaction. A new
-    text in `pain` also becomes a health note. Texts
-    that the client wrote stay as they are in a coach's log. Raises InvalidFields if the log does not match the type of
-    the item, NotFound if the client, block or item does not exist or is hidden from the caller, Forbidden if the client
-    is outside the caller's scope, Conflict if the block has changed since the log's `version`, or a coach's log has
-    another text than the client wrote.
+    text in `pain` also becomes a health note. In a coach's log, texts that the client wrote stay as they are; so do the
+    client's choices, and answers and values that the coach may not see, unless the log has others. Raises InvalidFields
+    if the log does not match the item, NotFound if the client, block or item does not exist or is hidden from the
+    caller, Forbidden if the client is outside the caller's scope, Conflict if the block has changed since the log's
+    `version`, or a coach's log has another text than the client wrote.
     """
-    await _require_shown_day(ctx, customer_id, block_id)
-    return await _log_item(ctx, customer_id, block_id, item_id, log)
+    return await _log_item(ctx, customer_id, block_id, item_id, lambda item: _keep_unstated(ctx, item, log))
+
+
+async def log_sent_item(
+    ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, sent: DeferredChange
+) -> WorkItem:
+    """Log an item as `log_item` does, with a log that is validated by the type of the stored item."""
+
+    def complete(item: WorkItem) -> ItemLog:
+        log = cast("ItemLog", sent.as_type(item["type"]))
+        stated = {name: value for name, value in log.items() if name not in _LOGGED or sent.sent(name) is not None}
+        return _keep_unstated(ctx, item, cast("ItemLog", stated))
+
+    return await _log_item(ctx, customer_id, block_id, item_id, complete)
+
+
+async def clear_log(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+    """Delete what was logged for an item, as `log_item` does; Forbidden if the caller may not see what it has."""
+
+    def clear(item: WorkItem) -> ItemLog:
+        items.require_visible_log(ctx.caller, item)
+        return _keep_unstated(ctx, item, {"isCompleted": False, "comment": None})
+
+    return await _log_item(ctx, customer_id, block_id, item_id, clear)
 
 
 async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done: CustomerSet) -> WorkItem:
@@ -82,7 +104,7 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     existed or its day is hidden, Conflict if it is gone, BadRequest or InvalidFields if the item has no such set.
     """
     try:
-        return await _log_own(ctx, block_id, item_id, done)
+        return await _log_own(ctx, block_id, item_id, lambda item: _client_sets.merge_set(item, done, now()))
     except _client_sets.AlreadyLogged:
         return await item_service.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
 
@@ -93,14 +115,16 @@ async def update_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fi
     Raises what `log_own_set` raises, NotFound for an exercise in `swappedFor` that does not exist, InvalidFields if it
     is the planned one, and Conflict if completed sets are of an exercise that was done until now.
     """
-    return await _log_own(ctx, block_id, item_id, LogChange(fields))
+    return await _log_own(ctx, block_id, item_id, lambda item: merge_change(item, fields))
 
 
-async def _log_own(ctx: Context, block_id: ObjectId, item_id: ObjectId, log: CustomerSet | LogChange) -> WorkItem:
+async def _log_own(
+    ctx: Context, block_id: ObjectId, item_id: ObjectId, complete: Callable[[WorkItem], ItemLog]
+) -> WorkItem:
     """Log an item of the caller, a client. Raises Conflict if it is gone."""
     customer_id = ctx.caller.id
     try:
-        return await log_item(ctx, customer_id, block_id, item_id, log)
+        return await _log_item(ctx, customer_id, block_id, item_id, complete)
     except NotFound:
         if await _was_removed(ctx, customer_id, block_id, item_id):
             raise Conflict("The item is no longer in the workout; read the calendar again", code="ITEM_GONE") from None
@@ -120,13 +144,24 @@ async def _was_removed(ctx: Context, customer_id: ObjectId, block_id: ObjectId, 
     return (await visibility.get_visibility(ctx, customer_id, day, day)).allows(day=day)
 
 
+@on_worker_thread
 @transactional
-async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, item_id: ObjectId, log: _Log) -> WorkItem:
+async def _log_item(
+    ctx: Context,
+    customer_id: ObjectId,
+    block_id: ObjectId,
+    item_id: ObjectId,
+    complete: Callable[[WorkItem], ItemLog],
+) -> WorkItem:
+    """Store the log that `complete` returns for the stored item, and what follows from it."""
     # The lock comes first, so that concurrent logs of one client wait before they do any work that is repeated.
     await activity_dates.lock_active(ctx, customer_id)
-    block, previous, known = await item_service.log_item(
-        ctx, ClientCalendar(customer_id), block_id, item_id, await _prepare_log(ctx, log)
-    )
+    calendar = ClientCalendar(customer_id)
+    block = await calendar.get_block(ctx, block_id)
+    await _require_shown_day(ctx, customer_id, block["date"])
+    previous = block["items"][items.find_index(block["items"], item_id)]
+    log = await _validate_log(ctx, previous, complete(previous))
+    block, known = await item_service.log_item(ctx, calendar, block, previous, log)
     item = await item_service.present_item(ctx, block, item_id, known)
     await _update_item_activity(ctx, customer_id, block, item, previous)
     if item["pain"] and item["pain"] != previous.get("pain"):
@@ -135,76 +170,35 @@ async def _log_item(ctx: Context, customer_id: ObjectId, block_id: ObjectId, ite
     return item
 
 
-async def _prepare_log(ctx: Context, log: _Log) -> Callable[[WorkItem], ItemLog]:
-    """Return the function that makes the log of a stored item: whole, with one set more, or changed in part."""
-    if isinstance(log, LogChange):
-        swap = log.fields.get("swappedFor")
-        usable = await exercises.get_usable_names(ctx, [swap["exerciseId"]]) if swap else {}
-        return lambda stored: _complete_log(ctx, stored, merge_change(stored, log), usable)
-    if not isinstance(log, DeferredChange):
-        return lambda stored: _client_sets.merge_set(stored, log, now())
-    swapped = await _find_swapped_exercise(ctx, log)
-    return lambda stored: _validate_log(ctx, stored, log, swapped)
-
-
-async def _find_swapped_exercise(ctx: Context, deferred: DeferredChange) -> Collection[ObjectId]:
-    """Return the exercise that a log, not validated yet, names in `swappedFor`: empty without a usable one."""
-    swap = deferred.sent("swappedFor")
-    exercise_id = swap.get("exerciseId") if isinstance(swap, dict) else None
-    if not isinstance(exercise_id, str) or not ObjectId.is_valid(exercise_id):
-        return ()
-    return await exercises.get_usable_names(ctx, [ObjectId(exercise_id)])
-
-
-def _validate_log(
-    ctx: Context, item: WorkItem, deferred: DeferredChange, usable_exercises: Collection[ObjectId]
-) -> ItemLog:
-    sent = cast("ItemLog", deferred.as_type(item["type"]))
-    log = _keep_unseen(ctx, item, _keep_choices(ctx, item, sent), deferred)
-    return _complete_log(ctx, item, log, usable_exercises)
-
-
-def _complete_log(ctx: Context, item: WorkItem, sent: ItemLog, usable_exercises: Collection[ObjectId]) -> ItemLog:
+async def _validate_log(ctx: Context, item: WorkItem, sent: ItemLog) -> ItemLog:
     """Return a log as it is stored. Raises if it does not match the item, or changes what a client wrote."""
-    log = _client_texts.keep_item_texts(ctx.caller, item, sent)
-    _require_usable_swap(item, log, usable_exercises)
+    log = _client_texts.keep_item_texts(ctx.caller, item, {"answers": [], **sent} if item["type"] == "FORM" else sent)
+    await _require_usable_swap(ctx, item, log)
     if item["type"] == "FORM":
-        form_responses.require_valid(item["form"], log["answers"], complete=log["isCompleted"])
+        form_responses.require_valid(item["form"], log.get("answers", []), complete=log["isCompleted"])
+    values = log.get("values", [])
+    if len({value["metricId"] for value in values}) < len(values):
+        raise invalid_field("values", "must name each metric only once", code="DUPLICATE")
     return _client_sets.assign_exercises(item, log)
 
 
-def _keep_choices(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
-    """Return a log in which a coach keeps what the client chose (to skip or to swap), unless the log states it."""
-    if not ctx.caller.is_coach:
-        return log
-    merged: ItemLog = {**log}
-    if "swappedFor" not in log:
-        merged["swappedFor"] = item.get("swappedFor")
-    if "skipped" not in log and not log["isCompleted"]:
-        merged["skipped"] = item.get("skipped")
-    return merged
+def _keep_unstated(ctx: Context, item: WorkItem, log: ItemLog) -> ItemLog:
+    """Return a log in which what it does not state stays: of a coach's the choices, and what the caller may not see."""
+    stored = stored_log(item)
+    kept = [] if items.may_see_log(ctx.caller, item) else list(_LOGGED)
+    if ctx.caller.is_coach:
+        kept += ["swappedFor"] if log["isCompleted"] else ["swappedFor", "skipped"]
+    return cast("ItemLog", {**{name: value for name, value in stored.items() if name in kept}, **log})
 
 
-def _keep_unseen(ctx: Context, item: WorkItem, log: ItemLog, deferred: DeferredChange) -> ItemLog:
-    """Return a log in which answers and values that the caller may not see stay, unless the log states others."""
-    if items.may_see_log(ctx.caller, item):
-        return log
-    if item["type"] == "FORM" and deferred.sent("answers") is None:
-        return {**log, "answers": item["answers"] or []}
-    if item["type"] == "METRICS" and deferred.sent("values") is None:
-        return {**log, "values": item["values"] or []}
-    return log
-
-
-def _require_usable_swap(item: WorkItem, log: ItemLog, usable_exercises: Collection[ObjectId]) -> None:
+async def _require_usable_swap(ctx: Context, item: WorkItem, log: ItemLog) -> None:
     """Raise NotFound if another exercise was chosen that does not exist, InvalidFields if it is the planned one."""
     swap, previous = log.get("swappedFor"), item.get("swappedFor")
     if swap is None or (previous is not None and swap["exerciseId"] == previous["exerciseId"]):
         return
     if item["type"] == "EXERCISE" and swap["exerciseId"] == item["exerciseId"]:
         raise invalid_field("swappedFor.exerciseId", "must be another exercise than the planned one", code="SAME")
-    if swap["exerciseId"] not in usable_exercises:
-        raise NotFound("exercise")
+    await exercises.require(ctx, [swap["exerciseId"]])
 
 
 async def _update_item_activity(
@@ -295,6 +289,7 @@ async def _add_log_of_block(
     return entries
 
 
+@transactional
 async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
     """Replace the log of a session (duration in minutes, RPE from 0 to 10, comment) and return the block.
 
@@ -302,15 +297,10 @@ async def log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log
     exist or is hidden from the caller, Forbidden if the client is outside the caller's scope, Conflict if the block has
     changed since the log's `version`, or a coach's log has another comment than the client wrote.
     """
-    await _require_shown_day(ctx, customer_id, block_id)
-    return await _log_block(ctx, customer_id, block_id, log)
-
-
-@transactional
-async def _log_block(ctx: Context, customer_id: ObjectId, block_id: ObjectId, log: BlockLog) -> Block:
     await activity_dates.lock_active(ctx, customer_id)
     calendar = ClientCalendar(customer_id)
     stored = await block_logs.read_texts(ctx, calendar, block_id)
+    await _require_shown_day(ctx, customer_id, stored["date"])
     if not ctx.caller.is_coach:
         log = {"feeling": None, **log}
     merged = _client_texts.keep_block_texts(ctx.caller, stored["comment"], stored["clientTexts"], log)
@@ -342,17 +332,11 @@ async def get_own_block(ctx: Context, block_id: ObjectId) -> Block:
     return block
 
 
-async def _require_shown_day(ctx: Context, customer_id: ObjectId, block_id: ObjectId) -> None:
-    """Raise NotFound if the caller is a client, and has no such block or its day is hidden.
-
-    The transaction that logs checks the access of coaches.
-    """
+async def _require_shown_day(ctx: Context, customer_id: ObjectId, date: str | None) -> None:
+    """Raise NotFound if the caller is a client, and the day of the block is hidden."""
     if ctx.caller.is_coach:
         return
-    calendar = ClientCalendar(customer_id)
-    await calendar.require_access(ctx)
-    date = str(await workouts.get_date(ctx, calendar, block_id))
-    if not (await visibility.get_visibility(ctx, customer_id, date, date)).allows(day=date):
+    if not (await visibility.get_visibility(ctx, customer_id, str(date), str(date))).allows(day=str(date)):
         raise block_not_found()
 
 

@@ -24,7 +24,6 @@ from coaching_service.library.exercises import name_resolution
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.logs import service
 from coaching_service.progress.logs._log_text import ItemText, describe_logged, list_other_names, parse_log
-from coaching_service.training.workout_text.edits import ParsedChange
 from coaching_service.training.workout_text.finding import describe_readings
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
 from coaching_service.training.workouts.blocks import service as workouts
@@ -107,7 +106,7 @@ async def log_workout(
     logs = await _read_logs(ctx, text, block) if text is not None else []
     sentences: list[str] = []
     for logged in logs:
-        item = await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], ParsedChange(logged.log))
+        item = await service.log_item(ctx, customer_id, workout_id, logged.item["_id"], logged.log)
         sentences += describe_logged(ctx, logged, item)
     names = [name for logged in logs for name in logged.names]
     targets = [target.name for logged in logs for target in logged.targets]

@@ -378,7 +378,6 @@ def _operation(
             result = await service.preview(ctx, ids, operation, await read(ctx, form))
             return await _render_preview(ctx, operation, ids, result, done)
 
-        preview.__name__ = f"preview_{read.__name__}"
         _schedules.post(f"/{operation}/preview", preview_of=change, **options)(preview)
         return change
 

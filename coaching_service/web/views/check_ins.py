@@ -27,10 +27,10 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
 from coaching_service.progress.form_responses.models import FormResponse
 from coaching_service.progress.logs import service as logs
-from coaching_service.progress.logs.schemas import ITEM_LOG, TaskItemLog
+from coaching_service.progress.logs.schemas import TaskItemLog
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.models import FormItem
+from coaching_service.training.workouts.items.models import FormAnswer, FormItem, ItemLog
 from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import PageQuery, Pages, Redirect, list_url
 from coaching_service.web.views.customer_layout import (
@@ -243,8 +243,8 @@ class FormAnswers(TypedDict):
 ANSWERS_FORM = input_of(FormAnswers, TaskItemLog)()
 
 
-def answer_requests(form: FormAnswers) -> list[Document]:
-    """Return submitted answers as the REST interface receives them, without empty ones.
+def given_answers(form: FormAnswers) -> list[FormAnswer]:
+    """Return submitted answers without empty ones.
 
     Raises InvalidFields if the form is completed and a required question has no answer.
     """
@@ -257,7 +257,7 @@ def answer_requests(form: FormAnswers) -> list[Document]:
     if form["isCompleted"] and missing:
         raise InvalidFields(missing)
     return [
-        {"questionId": str(row["questionId"]), "value": answer}
+        {"questionId": row["questionId"], "value": answer}
         for row, answer in zip(form["answers"], answers, strict=True)
         if answer is not None
     ]
@@ -339,13 +339,13 @@ def _back_path(block: Block) -> str:
 async def answer_form(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: FormAnswers) -> Redirect:
     """Store the answers to a form, in place of earlier ones."""
     block, item = await _read_form(ctx, wblock_id, witem_id)
-    log = {
+    log: ItemLog = {
         "isCompleted": True,
-        "answers": answer_requests(form),
+        "answers": given_answers(form),
         "comment": form["comment"],
         "pain": item.get("pain"),
     }
-    await logs.log_item(ctx, ctx.caller.id, wblock_id, witem_id, ITEM_LOG.load(log))
+    await logs.log_item(ctx, ctx.caller.id, wblock_id, witem_id, log)
     return Redirect(_back_path(block), f"{item['form']['name']} sent. Your coach will see your answers.")
 
 

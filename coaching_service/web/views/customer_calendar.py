@@ -393,7 +393,6 @@ def declare_operation(of: Pages, path: str, **options: Any) -> Callable[[Callabl
         async def preview(ctx: Context, form: Any, **owner: ObjectId) -> Render:
             return _render_preview(ctx, run.__name__, await run(ctx, *owner.values(), form, dry_run=True))
 
-        preview.__name__ = f"preview_{run.__name__}"
         of.post(f"{path}/preview", preview_of=change, **options)(preview)
         return change
 

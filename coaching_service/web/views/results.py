@@ -33,6 +33,7 @@ from coaching_service.training.workouts.items.models import (
     ExerciseItem,
     FormItem,
     MetricsItem,
+    MetricValue,
     Skip,
     Swap,
     WorkItem,
@@ -437,6 +438,11 @@ def entered_values(rows: Iterable[ValueRow]) -> dict[str, tuple[ObjectId, float]
         for index, row in enumerate(rows)
         if row["value"] is not None
     }
+
+
+def given_values(form: ValuesForm) -> list[MetricValue]:
+    """Return the values that were entered."""
+    return [{"metricId": row["metricId"], "value": row["value"]} for row in form["values"] if row["value"] is not None]
 
 
 async def require_confirmed_values(

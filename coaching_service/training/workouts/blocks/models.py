@@ -473,6 +473,7 @@ class BlockLog(SessionFields):
 class LogTexts(TypedDict):
     """The comment of a session, and the names of the texts that the client wrote: of the session, and of each item."""
 
+    date: str | None
     comment: str | None
     clientTexts: list[NameOrId]
     ofItems: dict[ObjectId, list[str]]

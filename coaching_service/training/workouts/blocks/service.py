@@ -497,15 +497,16 @@ def new_logged_block(owner: ScheduleOwner, logged: LoggedBlock) -> BlockContent:
 
 
 async def read_texts(ctx: Context, owner: ScheduleOwner, block_id: ObjectId) -> LogTexts:
-    """Return the comment of a block of an owner whose access has been checked, and which texts the client wrote.
+    """Return date and comment of a block of an owner whose access has been checked, and which texts the client wrote.
 
     Raises NotFound.
     """
-    fields = ("comment", "clientTexts", "items._id", "items.clientTexts")
+    fields = ("date", "comment", "clientTexts", "items._id", "items.clientTexts")
     block = await store.blocks.find_one(ctx, owner.block_filter | {"_id": block_id}, fields)
     if block is None:
         raise block_not_found()
     return {
+        "date": block["date"],
         "comment": block["comment"],
         "clientTexts": block.get("clientTexts", []),
         "ofItems": {item["_id"]: item.get("clientTexts", []) for item in block["items"]},

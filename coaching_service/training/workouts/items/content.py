@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
 
-from coaching_service.core.auth.access import FORMS, METRICS, Area, areas_of
+from coaching_service.core.auth.access import FORMS, METRICS, Area, areas_of, require_permission
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -313,6 +313,12 @@ def present_item(
 def may_see_log(reader: Principal, item: WorkItem) -> bool:
     """Return whether `reader`, who may see the workout, may see the answers or values of an item."""
     return areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
+
+
+def require_visible_log(reader: Principal, item: WorkItem) -> None:
+    """Raise Forbidden if `reader` may not see the answers or values of an item, and would replace them."""
+    if not may_see_log(reader, item):
+        require_permission(reader, LOG_AREAS[item["type"]].VIEW)
 
 
 def has_instant(item: WorkItem) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 from coaching_service.core.database.context import Context
@@ -160,22 +160,13 @@ async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock
     raise NotFound("workout item")
 
 
-@transactional
 async def log_item(
-    ctx: Context,
-    owner: ScheduleOwner,
-    block_id: ObjectId,
-    item_id: ObjectId,
-    validate_log: Callable[[WorkItem], ItemLog],
-) -> tuple[StoredBlock, WorkItem, Mapping[ObjectId, ExerciseName]]:
-    """Store what was done for an item. Returns the block as stored, the item as it was before, and its exercises.
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item: WorkItem, log: ItemLog
+) -> tuple[StoredBlock, Mapping[ObjectId, ExerciseName]]:
+    """Store what was done for an item of a block, in the transaction that has read it.
 
-    `validate_log` receives the stored item and returns the log, or raises. Raises NotFound, and Conflict if the block
-    has changed since the log's `version`.
+    Returns the block as stored, and the item's exercises. Raises Conflict if the log has another version of the block.
     """
-    block = await owner.get_block(ctx, block_id)
-    item = block["items"][items.find_index(block["items"], item_id)]
-    log = validate_log(item)
     if log.get("version") not in (None, block["version"]):
         raise version_conflict()
     logged = items.log_item(item, log)
@@ -184,7 +175,7 @@ async def log_item(
     await items.fix_load_unit(ctx, [logged], owner.client_id)
     block = await owner.set_items(ctx, block, _replace(block, logged))
     await owner.after_completed_work_change(ctx, [item, logged], block)
-    return block, item, known
+    return block, known
 
 
 async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:

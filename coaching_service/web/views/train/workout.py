@@ -44,7 +44,6 @@ from coaching_service.training.workouts.items.models import (
     CircuitExercise,
     CircuitItem,
     ExerciseItem,
-    MetricValue,
     Skip,
     Swap,
     WorkItem,
@@ -56,6 +55,7 @@ from coaching_service.web.views.results import (
     FEELINGS,
     Confirmation,
     ValuesForm,
+    given_values,
     measure_minutes,
     require_confirmed_rows,
     show_records,
@@ -677,9 +677,7 @@ async def log_comment(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, for
 async def log_metrics(ctx: Context, wblock_id: ObjectId, witem_id: ObjectId, form: ValuesForm) -> Redirect:
     """Record measurements; the item is done when at least one is given."""
     await require_confirmed_rows(ctx, ctx.caller.id, wblock_id, form)
-    values: list[MetricValue] = [
-        {"metricId": row["metricId"], "value": row["value"]} for row in form["values"] if row["value"] is not None
-    ]
+    values = given_values(form)
     return await change_item(ctx, wblock_id, witem_id, {"values": values, "isCompleted": bool(values)}, "Saved.")
 
 

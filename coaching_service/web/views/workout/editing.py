@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast
 
@@ -402,22 +402,28 @@ async def item_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) ->
     }
 
 
-def _declare_form(path: str, name: str, model: type[T], change_of: Callable[[T], Mapping[str, object]]) -> None:
-    async def change_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: T) -> Redirect:
-        """Change what an item plans."""
-        change = ITEM_CHANGE.load({"version": form["version"], **change_of(form)})
-        await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
-        return Redirect(workout.path, "Changes saved.")
-
-    change_item.__name__ = name
-    pages.post(f"{ITEM}/{path}", form=model, on=item_page)(change_item)
+@pages.post(f"{ITEM}/circuit", on=item_page)
+async def change_circuit(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: CircuitForm) -> Redirect:
+    """Change a circuit."""
+    return await _change(ctx, workout, witem_id, form)
 
 
-_declare_form("circuit", "change_circuit", CircuitForm, lambda form: form)
-_declare_form("task", "change_task", _TaskForm, lambda form: {"taskFields": take(TaskFields, form)})
-_declare_form(
-    "reminder", "change_reminder", _ReminderForm, lambda form: {"reminderFields": take(PlannedReminder, form)}
-)
+@pages.post(f"{ITEM}/task", on=item_page)
+async def change_task(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _TaskForm) -> Redirect:
+    """Change a task."""
+    return await _change(ctx, workout, witem_id, {"version": form["version"], "taskFields": take(TaskFields, form)})
+
+
+@pages.post(f"{ITEM}/reminder", on=item_page)
+async def change_reminder(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _ReminderForm) -> Redirect:
+    """Change a reminder."""
+    change = {"version": form["version"], "reminderFields": take(PlannedReminder, form)}
+    return await _change(ctx, workout, witem_id, change)
+
+
+async def _change(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, change: Mapping[str, object]) -> Redirect:
+    await item_service.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
+    return Redirect(workout.path, "Changes saved.")
 
 
 @pages.post(f"{ITEM}/sets", form=input_of(ExerciseForm, _SetRows)(), on=item_page)

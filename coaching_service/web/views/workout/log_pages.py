@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
-from marshmallow import Schema
-
-from coaching_service.core.auth.access import require_permission
+from coaching_service.core.auth.access import FORMS, METRICS, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import MessageSubjectInput, MessageText
 from coaching_service.progress.logs import service as logs
-from coaching_service.progress.logs.schemas import (
-    ITEM_LOG,
-    CircuitItemLog,
-    ExerciseItemLog,
-    TaskItemLog,
-    WorkoutBlockLog,
-)
+from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemLog, TaskItemLog, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import BlockLog
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_set
-from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, LoggedSets, WorkItem
+from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.pages import Redirect
-from coaching_service.web.views.check_ins import ANSWERS_FORM, FormAnswers, answer_requests, recorded_answers
+from coaching_service.web.views.check_ins import ANSWERS_FORM, FormAnswers, given_answers, recorded_answers
 from coaching_service.web.views.results import (
     FEELINGS,
     Confirmation,
     ValuesForm,
-    entered_values,
+    given_values,
     pair_sets,
     require_confirmed_rows,
 )
@@ -142,11 +135,10 @@ def _is_offered(name: AmountField, planned: PlannedSet | None) -> bool:
 pages = WorkoutPages()
 _LOG = f"{ITEM}/log"
 _MAX_ROWS, _MAX_COMMENTS = 300, 50
-T = TypeVar("T", bound=Mapping[str, Any])
 
 
-class _SetsForm(LoggedSets, Confirmation):
-    """The sets of an exercise or circuit."""
+class _SetsForm(ItemLog, Confirmation):
+    """The log of an exercise or circuit."""
 
 
 @pages.get(f"{BLOCK}/log", template="workout/session.html")
@@ -175,7 +167,7 @@ async def log_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> 
     variables = await workout.load_variables(ctx)
     block, unit = variables["block"], ctx.caller.company.load_unit
     item = block["items"][items.find_index(block["items"], witem_id)]
-    _require_visible_log(ctx, item)
+    items.require_visible_log(ctx.caller, item)
     rows = _log_rows(item, unit)
     texts = await logs.get_client_texts(ctx, workout.owner_id, workout.block_id)
     return {
@@ -196,16 +188,8 @@ async def log_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> 
 @pages.post(f"{_LOG}/undo", on=log_page, deletes=True)
 async def clear_log(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> Redirect:
     """Delete everything that was logged for an item, and what was derived from it."""
-    block = await workout.read(ctx)
-    _require_visible_log(ctx, block["items"][items.find_index(block["items"], witem_id)])
-    await logs.log_item(ctx, workout.owner_id, workout.block_id, witem_id, ITEM_LOG.load({"isCompleted": False}))
+    await logs.clear_log(ctx, workout.owner_id, workout.block_id, witem_id)
     return Redirect(workout.path, "Log cleared.")
-
-
-def _require_visible_log(ctx: Context, item: WorkItem) -> None:
-    """Raise Forbidden if the caller may not see what is recorded in an item: the form would replace it."""
-    if not items.may_see_log(ctx.caller, item):
-        require_permission(ctx.caller, items.LOG_AREAS[item["type"]].VIEW)
 
 
 def _recorded_values(item: Document) -> dict[str, Any]:
@@ -223,63 +207,54 @@ def _question_options(item: Document) -> dict[str, list[tuple[str, str]]]:
     }
 
 
-async def _read_sets(_: Context, __: OpenedWorkout, ___: ObjectId, form: _SetsForm) -> Document:
-    """Return the sets without empty rows."""
-    return {"customerSets": [_set_request(row) for row in form["customerSets"] if _has_value(row)]}
+@pages.post(f"{_LOG}/exercise", form=input_of(Confirmation, ExerciseItemLog)(), on=log_page)
+async def log_exercise(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
+    """Log the sets of an exercise."""
+    return await _log_sets(ctx, workout, witem_id, form)
 
 
-async def _read_values(ctx: Context, workout: OpenedWorkout, _: ObjectId, form: ValuesForm) -> Document:
+@pages.post(f"{_LOG}/circuit", form=input_of(Confirmation, CircuitItemLog)(), on=log_page)
+async def log_circuit(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: _SetsForm) -> Redirect:
+    """Log the sets of a circuit."""
+    return await _log_sets(ctx, workout, witem_id, form)
+
+
+@pages.post(f"{_LOG}/task", form=TaskItemLog(), on=log_page)
+async def log_task(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: ItemLog) -> Redirect:
+    """Log a task or reminder."""
+    return await _log_item(ctx, workout, witem_id, form)
+
+
+@pages.post(f"{_LOG}/metrics", form=input_of(ValuesForm, TaskItemLog)(), on=log_page)
+async def log_metrics(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: ValuesForm) -> Redirect:
+    """Log the values of a metric set."""
+    require_permission(ctx.caller, METRICS.VIEW)
     await require_confirmed_rows(ctx, workout.owner_id, workout.block_id, form)
-    entered = entered_values(form["values"]).values()
-    return {"values": [{"metricId": str(metric_id), "value": value} for metric_id, value in entered]}
+    return await _log_item(ctx, workout, witem_id, {**take(ItemLog, form), "values": given_values(form)})
 
 
-async def _read_answers(_: Context, _workout: OpenedWorkout, _item: ObjectId, form: FormAnswers) -> Document:
-    return {"answers": answer_requests(form)}
+@pages.post(f"{_LOG}/form", form=ANSWERS_FORM, on=log_page)
+async def log_form(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: FormAnswers) -> Redirect:
+    """Log the answers to a form."""
+    require_permission(ctx.caller, FORMS.VIEW)
+    return await _log_item(ctx, workout, witem_id, {**take(ItemLog, form), "answers": given_answers(form)})
 
 
-async def _read_nothing(*_: object) -> Document:
-    return {}
+async def _log_sets(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, form: _SetsForm) -> Redirect:
+    """Log the sets without empty rows; what they were for (warming up, dropping the load) stays as it is logged."""
+    rows = [
+        row
+        for row in form["customerSets"]
+        if row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)
+    ]
+    names = ("index", "exerciseId", "round", "isCompleted", *AMOUNT_FIELDS)
+    sets = [cast("CustomerSet", {name: value for name, value in row.items() if name in names}) for row in rows]
+    return await _log_item(ctx, workout, item_id, {**take(ItemLog, form), "customerSets": sets})
 
 
-def _has_value(row: CustomerSet) -> bool:
-    return row["isCompleted"] or any(row[name] is not None for name in AMOUNT_FIELDS)
-
-
-def _set_request(row: CustomerSet) -> Document:
-    request: Document = {"index": row["index"], "isCompleted": row["isCompleted"]}
-    request |= {name: row[name] for name in AMOUNT_FIELDS}
-    if row["exerciseId"] is not None:
-        request["exerciseId"] = str(row["exerciseId"])
-    if row["round"] is not None:
-        request["round"] = row["round"]
-    return request
-
-
-def _declare_form(
-    name: str,
-    schema: Schema,
-    read_results: Callable[[Context, OpenedWorkout, ObjectId, T], Awaitable[Document]],
-) -> None:
-    """Declare the form that logs one type of item; `read_results` returns its results as REST receives them."""
-
-    async def log_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: T) -> Redirect:
-        """Log the results of an item."""
-        if (area := items.LOG_AREAS.get(name.upper())) is not None:
-            require_permission(ctx.caller, area.VIEW)
-        log = ITEM_LOG.load({**form, **await read_results(ctx, workout, witem_id, form)})
-        await logs.log_item(ctx, workout.owner_id, workout.block_id, witem_id, log)
-        return Redirect(workout.path, "Log saved.")
-
-    log_item.__name__ = f"log_{name}"
-    pages.post(f"{_LOG}/{name}", form=schema, on=log_page)(log_item)
-
-
-_declare_form("exercise", input_of(_SetsForm, ExerciseItemLog)(), _read_sets)
-_declare_form("circuit", input_of(_SetsForm, CircuitItemLog)(), _read_sets)
-_declare_form("task", TaskItemLog(), _read_nothing)
-_declare_form("metrics", input_of(ValuesForm, TaskItemLog)(), _read_values)
-_declare_form("form", ANSWERS_FORM, _read_answers)
+async def _log_item(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, log: ItemLog) -> Redirect:
+    await logs.log_item(ctx, workout.owner_id, workout.block_id, item_id, log)
+    return Redirect(workout.path, "Log saved.")
 
 
 class CommentForm(MessageText):

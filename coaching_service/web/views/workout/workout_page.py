@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Annotated, Any, TypedDict, TypeVar, cast
 from urllib.parse import urlencode
@@ -124,26 +124,34 @@ async def add_exercise(ctx: Context, workout: OpenedWorkout, query: Search, form
     return Redirect(search_path(workout.path, query), notice)
 
 
-def _declare_form(path: str, name: str, model: type[T], item_of: Callable[[T], Document]) -> None:
-    async def add(ctx: Context, workout: OpenedWorkout, form: T) -> Redirect:
-        """Add an item at the end of a workout."""
-        added = await editing.add_item(ctx, workout, item_of(form))
-        title = describe_item(added, ctx.caller.company.load_unit)["title"]
-        return Redirect(f"{workout.path}#more", f"{title} added.")
-
-    add.__name__ = name
-    pages.post(f"{BLOCK}/{path}", form=model)(add)
+@pages.post(f"{BLOCK}/tasks")
+async def add_task(ctx: Context, workout: OpenedWorkout, form: TaskFields) -> Redirect:
+    """Add a task at the end of a workout."""
+    return await _add(ctx, workout, {"type": "TASK", "taskFields": form})
 
 
-_declare_form("tasks", "add_task", TaskFields, lambda form: {"type": "TASK", "taskFields": form})
-_declare_form("reminders", "add_reminder", PlannedReminder, lambda form: {"type": "REMINDER", "reminderFields": form})
-_declare_form("forms", "add_form", _FormChoice, lambda form: {"type": "FORM", "form": {"formId": str(form["formId"])}})
-_declare_form(
-    "metrics",
-    "add_metrics",
-    PlannedMetrics,
-    lambda form: {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}},
-)
+@pages.post(f"{BLOCK}/reminders")
+async def add_reminder(ctx: Context, workout: OpenedWorkout, form: PlannedReminder) -> Redirect:
+    """Add a reminder at the end of a workout."""
+    return await _add(ctx, workout, {"type": "REMINDER", "reminderFields": form})
+
+
+@pages.post(f"{BLOCK}/forms")
+async def add_form(ctx: Context, workout: OpenedWorkout, form: _FormChoice) -> Redirect:
+    """Add a form at the end of a workout."""
+    return await _add(ctx, workout, {"type": "FORM", "form": {"formId": str(form["formId"])}})
+
+
+@pages.post(f"{BLOCK}/metrics")
+async def add_metrics(ctx: Context, workout: OpenedWorkout, form: PlannedMetrics) -> Redirect:
+    """Add a metric set to record at the end of a workout."""
+    return await _add(ctx, workout, {"type": "METRICS", "metricsFields": {"metricsSetId": str(form["metricsSetId"])}})
+
+
+async def _add(ctx: Context, workout: OpenedWorkout, item: Document) -> Redirect:
+    added = await editing.add_item(ctx, workout, item)
+    title = describe_item(added, ctx.caller.company.load_unit)["title"]
+    return Redirect(f"{workout.path}#more", f"{title} added.")
 
 
 @pages.post(f"{BLOCK}/text", form=_NewItems)
