@@ -71,6 +71,11 @@ async def test_circuit_is_logged_by_round(coach: CoachClient, owner_page: Visito
     (item,) = (await training.read(coach, block))["items"]
     assert [(done["round"], done["reps"]) for done in item["customerSets"]] == [(1, 10), (2, 10), (2, 7)]
 
+    again = await owner_page.get(log_of(block))
+    first = dict(again.form(f"{log_of(block)}/circuit").fields)["customerSets.0.exerciseId"]
+    same = {"customerSets__1__exerciseId": first, "customerSets__1__round": "1", "customerSets__1__index": "1"}
+    (await owner_page.submit(again, f"{log_of(block)}/circuit", **same)).ok(400).says("must have each index only once")
+
 
 async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page: Visitor) -> None:
     body = await training.metric_set(coach, "Body weight", "Waist")
@@ -102,6 +107,10 @@ async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page
     values = await owner_page.submit(await owner_page.get(measure), f"{measure}/metrics", values__0__value="79,25")
     values.ok().says("Body weight 79.25 kg")
     assert "Waist –" not in values.text
+    again = await owner_page.get(measure)
+    first = dict(again.form(f"{measure}/metrics").fields)["values.0.metricId"]
+    same = {"values__1__metricId": first, "values__1__value": "80"}
+    (await owner_page.submit(again, f"{measure}/metrics", **same)).ok(400).says("must name each metric only once")
     (stored,) = (await coach.get(training.client_path({"_id": block["customerId"]}, "form-responses"))).ok()
     assert {answer["value"] for answer in stored["answers"] if isinstance(answer["value"], str)} >= {"Good", "Ana"}
 

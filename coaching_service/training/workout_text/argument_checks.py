@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, Forbidden, InvalidFields, NotFound
 from coaching_service.core.validation import sentence
 from coaching_service.people.customers.bulk import choose_clients
-from coaching_service.training.workout_text.edits import check_items, parse_texts
+from coaching_service.training.workout_text._edits import check_items, parse_texts
 from coaching_service.training.workout_text.finding import resolve_document, resolve_exercises, resolve_workouts
 from coaching_service.training.workout_text.lines import ParsedWorkout, parse_items
 from coaching_service.training.workouts.blocks.owners import ClientCalendar

@@ -20,8 +20,8 @@ from coaching_service.core.text import snake_case
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.service import AvailabilityText, write_period
 from coaching_service.people.customers import service as customers
+from coaching_service.training.workout_text._edits import apply_edits
 from coaching_service.training.workout_text.argument_checks import check_names
-from coaching_service.training.workout_text.edits import apply_edits
 from coaching_service.training.workout_text.finding import describe_readings, read_texts, to_exercise_items
 from coaching_service.training.workout_text.tool_schemas import (
     CalendarDates,
