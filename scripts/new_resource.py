@@ -2,13 +2,16 @@
 
     scripts/new-resource NAME [--singular NAME]
 
-NAME is the plural in snake case, such as `goals` or `race_goals`. See docs/adding-a-resource.md.
+NAME is the plural in snake case, such as `goals` or `race_goals`. It may be run again: what is there stays as it is.
+See docs/adding-a-resource.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -52,8 +55,12 @@ def fill(template: str, names: dict[str, str]) -> str:
     return re.sub("|".join(names), lambda match: names[match[0]], template)
 
 
-# The lines that register a resource: the file, the line before which or after which they are added, and the lines.
+WORLD = "tests/support/declared_world.py"
+EXAMPLE = '    __singular__ = (await coach.post(f"{client}/__path__", {"title": "An example"})).ok(201)\n'
+# The lines that register a resource: the file, the line after which they are added, and the lines.
 AFTER = (
+    (WORLD, '    changed = await coach.post(f"{client}/notes", {"content": "To be undone"})\n', EXAMPLE),
+    (WORLD, '        "noteId": note["_id"],\n', '        "__parameter__": __singular__["_id"],\n'),
     (
         "coaching_service/features.py",
         "from coaching_service.progress.notes import tools as notes_tools\n",
@@ -66,16 +73,6 @@ AFTER = (
         '    ("__Plural_words__", "__Plural_words__ of clients."),\n',
     ),
     ("pyproject.toml", "form_responses : notes", " : __plural__"),
-    (
-        "tests/support/declared_world.py",
-        '    changed = await coach.post(f"{client}/notes", {"content": "To be undone"})\n',
-        '    __singular__ = (await coach.post(f"{client}/__path__", {"title": "An example"})).ok(201)\n',
-    ),
-    (
-        "tests/support/declared_world.py",
-        '        "noteId": note["_id"],\n',
-        '        "__parameter__": __singular__["_id"],\n',
-    ),
 )
 # The lines of policies, which are written a second time on purpose: read them, and correct them.
 POLICIES = {
@@ -97,26 +94,40 @@ DELETE /coach/customers/{customerId}/__path__/{__parameter__} | -
 
 
 def add_after(path: Path, anchor: str, addition: str) -> None:
-    """Add text after the one place that has `anchor`. Raises SystemExit if it is not there once."""
+    """Add text after the one place that has `anchor`, unless it is there. Raises SystemExit if no one place has it."""
     text = path.read_text("utf-8")
+    if re.search(rf"(?<!\w){re.escape(addition.strip())}(?!\w)", text):
+        return
     if text.count(anchor) != 1:
         raise SystemExit(f"{path.relative_to(ROOT)} has {anchor.strip()!r} {text.count(anchor)} times: adapt AFTER")
     path.write_text(text.replace(anchor, anchor + addition), "utf-8")
 
 
 def append_lines(path: Path, lines: str) -> None:
-    """Append lines of a policy; `|` is replaced by spaces up to its column."""
+    """Append the lines of a policy whose names it does not have; `|` is replaced by spaces up to its column."""
     text = path.read_text("utf-8").rstrip("\n") + "\n"
+    known = {name[0] for line in text.splitlines() if (name := re.match(r"[A-Z]+ /\S+|\w+:|.+", line))}
     columns = [re.match(r"\S+ \S+ +", line) for line in text.splitlines() if re.match(r"(GET|POST) /", line)]
     width = max((len(column[0]) for column in columns if column), default=0)
-    for line in lines.splitlines():
-        name, bar, value = line.partition(" | ")
-        text += f"{name.ljust(width - 1)} {value}\n" if bar else f"{line}\n"
-    path.write_text(text, "utf-8")
+    added = [each.partition(" | ") for each in lines.splitlines() if re.split(r" \| |(?<=:) ", each)[0] not in known]
+    if any(name for name, _, _ in added):
+        text += "".join(f"{name.ljust(width - 1)} {value}\n" if bar else f"{name}\n" for name, bar, value in added)
+        path.write_text(text, "utf-8")
+
+
+def run(*command: str) -> str:
+    """Run a module of the environment and return its output. Raises SystemExit with its exit code if it fails."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(  # noqa: S603 - fixed modules, and files that this script writes
+        [sys.executable, "-m", *command], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(done.returncode)
+    return done.stdout
 
 
 def main(arguments: list[str]) -> int:
-    """Write the files, and print what is left to do. Return the exit code."""
+    """Write what is missing, and print what is left to do. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plural", metavar="NAME")
     parser.add_argument("--singular", help="for an irregular plural")
@@ -125,18 +136,22 @@ def main(arguments: list[str]) -> int:
         parser.error("NAME has small letters and underscores only")
     names = names_of(options.plural, options.singular or singular_of(options.plural))
     package = ROOT / "coaching_service" / "progress" / options.plural
-    if package.exists():
+    if package.exists() and fill(EXAMPLE, names) not in (ROOT / WORLD).read_text("utf-8"):
         parser.error(f"{package.relative_to(ROOT)} exists")
-    package.mkdir()
-    for module in MODULES:
-        (package / module).write_text(fill((TEMPLATES / f"{module}.txt").read_text("utf-8"), names), "utf-8")
-    test = ROOT / "tests" / "progress" / f"test_{options.plural}.py"
-    test.write_text(fill((TEMPLATES / "test.py.txt").read_text("utf-8"), names), "utf-8")
     for path, anchor, addition in AFTER:
         add_after(ROOT / path, anchor, fill(addition, names))
     for path, lines in POLICIES.items():
         append_lines(ROOT / path, fill(lines, names))
-    print(f"Wrote {package.relative_to(ROOT)} and {test.relative_to(ROOT)}. Continue with docs/adding-a-resource.md.")
+    test = ROOT / "tests" / "progress" / f"test_{options.plural}.py"
+    package.mkdir(exist_ok=True)
+    for file, template in [*((package / module, module) for module in MODULES), (test, "test.py")]:
+        if not file.exists():
+            file.write_text(fill((TEMPLATES / f"{template}.txt").read_text("utf-8"), names), "utf-8")
+    (ROOT / "docs" / "errors.md").write_text(run("coaching_service.error_reference"), "utf-8")
+    written = [str(path.relative_to(ROOT)) for path in (package, test, ROOT / "coaching_service" / "features.py")]
+    for step in (["check", "--fix", "--quiet"], ["format", "--quiet"]):
+        run("ruff", *step, *written, WORLD)
+    print(f"Wrote {written[0]} and {written[1]}. Continue with docs/adding-a-resource.md.")
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,7 @@ TESTS = (
     "tests/contract/test_policy.py",
     "tests/contract/test_sharding.py::test_every_collection_has_the_placement_of_the_policy",
 )
+REGISTERED = ("coaching_service/features.py", "pyproject.toml")
 
 
 @pytest.fixture
@@ -46,24 +48,24 @@ def run(folder: Path, *command: str) -> str:
 
 
 def test_resource_of_the_script_passes_what_the_guide_says(copy: Path) -> None:
-    assert "Wrote coaching_service/progress/training_diaries" in run(
-        copy, "scripts/new_resource.py", "training_diaries"
-    )
-    package = (
-        "coaching_service/progress/training_diaries",
-        "tests/progress/test_training_diaries.py",
-        "coaching_service/features.py",
-    )
-    for command in (["format"], ["check", "--fix"], ["format"]):
-        run(copy, "-m", "ruff", *command, *package)
-    run(
-        copy,
-        "scripts/check_vocabulary.py",
-        "coaching_service/progress/training_diaries",
-        "tests/progress/test_training_diaries.py",
-    )
-    (copy / "docs" / "errors.md").write_text(run(copy, "-m", "coaching_service.error_reference"))
+    other = copy / "coaching_service" / "progress" / "other.py"
+    other.write_text("import  os\n")
+    for number in range(2):  # interrupted or not, it can be run again
+        printed = run(copy, "scripts/new_resource.py", "training_diaries")
+        assert "Wrote coaching_service/progress/training_diaries" in printed
+        registered = [(copy / name).read_text("utf-8").count("training_diaries") for name in REGISTERED]
+        assert registered == [3, 1], "a line is there twice, or missing"
+        service = copy / "coaching_service" / "progress" / "training_diaries" / "service.py"
+        assert service.read_text("utf-8").count("# mine") == number
+        service.write_text(f"{service.read_text('utf-8')}\n# mine\n")
+    assert other.read_text() == "import  os\n", "the script changes only its own files"
+    other.unlink()
+    policy = (copy / "tests" / "contract" / "policy.txt").read_text("utf-8")
+    assert policy.count("/training-diaries") == 4
     assert "`TRAINING_DIARY_NOT_FOUND`" in (copy / "docs" / "errors.md").read_text("utf-8")
+    package = ("coaching_service/progress/training_diaries", "tests/progress/test_training_diaries.py")
+    run(copy, "-m", "ruff", "check", *package, "coaching_service/features.py")
+    run(copy, "scripts/check_vocabulary.py", *package)
 
     run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS)
 
@@ -73,3 +75,19 @@ def test_resource_that_exists_is_not_overwritten(copy: Path) -> None:
     result = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "coaching_service/progress/notes exists" in result.stderr
+
+
+def test_environment_is_renewed_for_packages_but_not_for_settings_of_tools(copy: Path) -> None:
+    script = (ROOT / "scripts" / "environment").read_text("utf-8")
+    [function] = re.findall(r"^hash_of\(\) .*$", script, re.MULTILINE)
+    project = copy / "pyproject.toml"
+    text = project.read_text("utf-8")
+
+    def hash_with(changed: str) -> str:
+        project.write_text(changed, "utf-8")
+        command = ["bash", "-c", f"{function}\nhash_of scripts/requirements.lock"]
+        return subprocess.run(command, cwd=copy, capture_output=True, text=True, check=True).stdout
+
+    known = hash_with(text)
+    assert hash_with(text.replace("form_responses : notes", "form_responses : notes : goals")) == known
+    assert hash_with(text.replace('"tzdata",', '"tzdata>=2026",')) != known
