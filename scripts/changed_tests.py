@@ -1,10 +1,14 @@
-"""Print the test files of scripts/test --fast: those without a database, and those of what changed against main."""
+"""Print the test files of scripts/test --fast: those without a database, and those of what changed against main.
+
+The tests of a module are those that import it, and those that are named for it or for its feature.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -13,6 +17,9 @@ ALWAYS = (
     "tests/contract/test_architecture.py",
     "tests/contract/test_policy.py",
 )
+# A change there concerns copies, exports, tools and pages of workouts, which are in other layers.
+TRAINING, PLANNED_FIELDS = "coaching_service/training/", "tests/mcp/test_planned_fields.py"
+MAX_IMPORTERS = 8  # the tests of the modules that import a changed one run as well, unless there are more of them
 # A change in these modules concerns the feature that is named by their folder or by the module itself.
 FEATURE = re.compile(r"coaching_service/(?:people|library|training|progress|lifecycle)/(\w+)/")
 MODULE = re.compile(r"coaching_service/(?:\w+/)*(\w+)(?:/__init__)?\.py")
@@ -26,11 +33,42 @@ def changed_files() -> set[str]:
     return {*changed, *_git("ls-files", "--others", "--exclude-standard")}
 
 
-def select_tests(changed: Iterable[str], tests: Iterable[str]) -> set[str]:
-    """The paths among `tests` that were changed, or that are named for a feature, module or template in `changed`."""
-    changed, tests = set(changed), set(tests)
-    words = {_singular(match[1]) for path in changed for match in _subject(path)}
-    return (changed & tests) | {test for test in tests if any(word in Path(test).stem for word in words)}
+def select_tests(
+    changed: Iterable[str], tests: Iterable[str], imports: Mapping[str, Set[str]] | None = None
+) -> set[str]:
+    """The paths among `tests` that were changed, that import what was, or that are named for its feature or module.
+
+    `imports` has the files that each file imports.
+    """
+    changed, tests, imports = set(changed), set(tests), imports or {}
+    importers = {path: {file for file, imported in imports.items() if path in imported} for path in changed}
+    near = {path: {file for file in of if file.startswith("coaching_service/")} for path, of in importers.items()}
+    subjects = changed.union(*(files for files in near.values() if len(files) <= MAX_IMPORTERS))
+    words = {_singular(match[1]) for path in subjects for match in _subject(path)}
+    named = {test for test in tests if any(word in Path(test).stem for word in words)}
+    planned = {PLANNED_FIELDS} if any(path.startswith(TRAINING) for path in changed) else set()
+    return ((changed | planned).union(*importers.values()) & tests) | named
+
+
+def read_imports() -> dict[str, set[str]]:
+    """The files of the service and its tests that each of these files imports, by their paths."""
+    files = {
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): file
+        for folder in ("coaching_service", "tests")
+        for file in (ROOT / folder).rglob("*.py")
+    }
+    paths = {module: file.relative_to(ROOT).as_posix() for module, file in files.items()}
+    imports: dict[str, set[str]] = {}
+    for module, file in files.items():
+        modules = [
+            name
+            for node in ast.walk(ast.parse(file.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            for name in (node.module or "", f"{node.module}.{alias.name}")
+        ]
+        imports[paths[module]] = {paths[name] for name in modules if name in paths}
+    return imports
 
 
 def _subject(path: str) -> list[re.Match[str]]:
@@ -56,7 +94,7 @@ def main() -> None:
         if not {"browser", "proofs"} & {*file.parts}
     ]
     always = {path for path in ALWAYS if (ROOT / path).exists()}
-    print("\n".join(sorted(always | select_tests(changed_files(), tests))))
+    print("\n".join(sorted(always | select_tests(changed_files(), tests, read_imports()))))
 
 
 if __name__ == "__main__":
