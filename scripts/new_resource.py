@@ -85,6 +85,11 @@ DELETE /coach/customers/{customerId}/__path__/{__parameter__} | coach customers.
 """,
     "tests/contract/indexes.txt": "__collection__: companyId customerId createdAt _id\n",
     "tests/contract/placements.txt": "__collection__: companyId\n",
+    "tests/contract/locks.txt": """
+customer POST /coach/customers/{customerId}/__path__
+customer PATCH /coach/customers/{customerId}/__path__/{__parameter__}
+customer DELETE /coach/customers/{customerId}/__path__/{__parameter__}
+""",
     "tests/contract/events.txt": """
 POST /coach/customers/{customerId}/__path__ | -
 PATCH /coach/customers/{customerId}/__path__/{__parameter__} | -
