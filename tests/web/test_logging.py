@@ -74,7 +74,7 @@ async def test_circuit_is_logged_by_round(coach: CoachClient, owner_page: Visito
     again = await owner_page.get(log_of(block))
     first = dict(again.form(f"{log_of(block)}/circuit").fields)["customerSets.0.exerciseId"]
     same = {"customerSets__1__exerciseId": first, "customerSets__1__round": "1", "customerSets__1__index": "1"}
-    (await owner_page.submit(again, f"{log_of(block)}/circuit", **same)).ok(400).says("must have each index only once")
+    (await owner_page.submit(again, f"{log_of(block)}/circuit", **same)).ok(400)
 
 
 async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page: Visitor) -> None:
@@ -110,7 +110,7 @@ async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page
     again = await owner_page.get(measure)
     first = dict(again.form(f"{measure}/metrics").fields)["values.0.metricId"]
     same = {"values__1__metricId": first, "values__1__value": "80"}
-    (await owner_page.submit(again, f"{measure}/metrics", **same)).ok(400).says("must name each metric only once")
+    (await owner_page.submit(again, f"{measure}/metrics", **same)).ok(400)
     (stored,) = (await coach.get(training.client_path({"_id": block["customerId"]}, "form-responses"))).ok()
     assert {answer["value"] for answer in stored["answers"] if isinstance(answer["value"], str)} >= {"Good", "Ana"}
 
