@@ -71,7 +71,10 @@ class _Metered(Coroutine[object, object, T], Iterator[object]):
 
     def throw(self, *error: Any) -> object:
         """Raise an error in the coroutine, and run it to what it awaits next."""
-        return self._step(self._coroutine.throw, *error)
+        try:
+            return self._step(self._coroutine.throw, *error)
+        finally:
+            del error  # else the error refers to itself by this frame, and to queries that are never closed
 
     def close(self) -> None:
         """End the coroutine where it is."""
@@ -90,6 +93,7 @@ class _Metered(Coroutine[object, object, T], Iterator[object]):
                 awaited = step(*arguments)
             finally:
                 self._budget.spend(time.thread_time() - began)
+                del arguments
             try:
                 self._budget.require()
             except Unavailable as overspent:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import gc
 import warnings
+import weakref
 from urllib.parse import urlsplit
 
 import pytest
@@ -157,3 +158,33 @@ async def test_reads_that_are_cancelled_before_their_first_step_are_closed() -> 
         warnings.simplefilter("error")
         await asyncio.create_task(cancel_before_the_first_step())
         gc.collect()
+
+
+async def test_what_a_cancelled_request_held_is_free_at_once() -> None:
+    """Without the garbage collector: an error that refers to itself would hold open queries, and files."""
+
+    class Held:
+        pass
+
+    held: list[weakref.ref[Held]] = []
+
+    async def read() -> None:
+        own = Held()
+        held.append(weakref.ref(own))
+        await asyncio.Event().wait()
+
+    async def respond() -> None:
+        Budget(10).begin()
+        await metered(read())
+
+    gc.disable()
+    try:
+        for _ in range(3):
+            request = asyncio.create_task(respond())
+            await until(lambda: len(held) > 0, "it reads")
+            request.cancel()
+            await asyncio.wait([request])
+            del request
+            assert held.pop()() is None
+    finally:
+        gc.enable()
