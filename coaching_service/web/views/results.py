@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from math import ceil
 from typing import Annotated, Any, TypedDict
@@ -53,14 +54,32 @@ from coaching_service.web.formatting import (
 _NOT_COMPLETED = "not completed"
 
 
-class SetResult(TypedDict):
-    """One set in words: `set` is its number or name, `effort` its RPE and RIR."""
+@dataclass(frozen=True)
+class SetPair:
+    """A planned set, the set that was logged of it, or both; in a circuit with its round and its exercise's place.
 
-    set: str
+    The place of an exercise that was removed from the circuit is the last. `exercise_id` is None for a set of the
+    exercise that its item plans.
+    """
+
+    label: str
+    index: int
+    planned: PlannedSet | None
+    logged: CustomerSet | None
+    exercise_id: ObjectId | None = None
+    round: int = 0
+    place: int = 0
+
+
+class SetWords(TypedDict):
+    """One set in words, as every page shows it: `label` is its number or name, `effort` its RPE and RIR."""
+
+    label: str
     planned: str
     done: str
     effort: str
-    isCompleted: bool
+    isPlanned: bool
+    isDone: bool
 
 
 class ItemResults(TypedDict):
@@ -71,7 +90,7 @@ class ItemResults(TypedDict):
     pain: str | None
     skipped: str | None
     swappedFor: str | None
-    sets: list[SetResult]
+    sets: list[SetWords]
     answers: list[tuple[str, str]]
 
 
@@ -98,12 +117,12 @@ def _describe_choice(name: str, choice: Skip | Swap | None) -> str | None:
     return ": ".join(filter(None, (name, choice["reason"]))) or "no reason given"
 
 
-def _sets(item: WorkItem, unit: str) -> Iterator[SetResult]:
-    if item["type"] == "EXERCISE" and item["customerSets"]:
-        for _, label, planned, logged in pair_sets(item):
-            yield _set_result(label, planned, logged, unit)
-    elif item["type"] == "CIRCUIT":
-        yield from _circuit_sets(item, unit)
+def _sets(item: WorkItem, unit: str) -> Iterator[SetWords]:
+    """Yield the sets of an item with a logged one; of a circuit only these, by round and order of its exercises."""
+    if item["type"] in ("EXERCISE", "CIRCUIT") and item["customerSets"]:
+        pairs = [each for each in pair_sets(item) if each.logged or item["type"] == "EXERCISE"]
+        for each in sorted(pairs, key=lambda each: (each.round, each.place, each.index)):
+            yield describe_pair(each, unit)
 
 
 def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
@@ -113,8 +132,16 @@ def _answers(item: WorkItem) -> Iterator[tuple[str, str]]:
         yield from _metric_values(item)
 
 
-def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, str, PlannedSet | None, CustomerSet | None]]:
-    """Yield the planned and the logged sets of an exercise with their labels, by index; a second one was not planned.
+def pair_sets(item: WorkItem) -> Iterator[SetPair]:
+    """Yield the planned and the logged sets of an exercise or circuit; other items have none."""
+    if item["type"] == "EXERCISE":
+        yield from _exercise_pairs(item)
+    elif item["type"] == "CIRCUIT":
+        yield from _circuit_pairs(item)
+
+
+def _exercise_pairs(item: ExerciseItem) -> Iterator[SetPair]:
+    """Yield the sets of an exercise by index; a second one that was logged was not planned.
 
     The label of a set that was logged of the planned exercise, though another was done, has its name.
     """
@@ -124,37 +151,42 @@ def pair_sets(item: ExerciseItem) -> Iterator[tuple[int, str, PlannedSet | None,
         logged.setdefault(each["index"], []).append(each)
     for index in sorted(planned.keys() | logged.keys()):
         for position, done in enumerate(logged.get(index, [None])):
-            is_of_planned = done is not None and done["exerciseId"] == item["exerciseId"]
-            label = f"{index}: {item['exercise']['name']}" if is_of_planned else str(index)
-            yield index, label, planned.get(index) if position == 0 else None, done
+            exercise_id = done["exerciseId"] if done else None
+            label = f"{index}: {item['exercise']['name']}" if exercise_id == item["exerciseId"] else str(index)
+            yield SetPair(label, index, planned.get(index) if position == 0 else None, done, exercise_id)
 
 
-def _circuit_sets(circuit: CircuitItem, unit: str) -> Iterator[SetResult]:
-    """Yield every logged set, by round and order of the circuit's exercises; sets of removed exercises last."""
-    entries = {entry["exerciseId"]: entry for entry in circuit["circuitExercises"]}
-    order = {exercise_id: position for position, exercise_id in enumerate(entries)}
+def _circuit_pairs(circuit: CircuitItem) -> Iterator[SetPair]:
+    """Yield the planned sets by round and order of the exercises, then the logged sets that are no longer planned."""
+    entries = circuit["circuitExercises"]
+    places: dict[ObjectId | None, int] = {entry["exerciseId"]: place for place, entry in enumerate(entries)}
+    logged = {(each["exerciseId"], each["round"] or 1, each["index"]): each for each in circuit["customerSets"]}
+    planned: dict[tuple[ObjectId | None, int, int], PlannedSet] = {
+        (entry["exerciseId"], number, each["index"]): each
+        for number in range(1, circuit["rounds"] + 1)
+        for entry in entries
+        for each in entry["sets"]
+    }
+    for key in dict.fromkeys([*planned, *logged]):
+        exercise_id, number, index = key
+        place = places.get(exercise_id, len(entries))
+        entry = entries[place] if place < len(entries) else None
+        label = f"Round {number}: {entry['exercise']['name'] if entry else 'removed exercise'}"
+        if entry is None or len(entry["sets"]) != 1:
+            label += f", set {index}"
+        yield SetPair(label, index, planned.get(key), logged.get(key), exercise_id, number, place)
 
-    def position(logged: CustomerSet) -> tuple[int, int, int]:
-        exercise_id = logged["exerciseId"]
-        return logged["round"] or 0, order[exercise_id] if exercise_id in order else len(order), logged["index"]
 
-    for logged in sorted(circuit["customerSets"], key=position):
-        entry = entries.get(logged["exerciseId"]) if logged["exerciseId"] else None
-        sets = entry["sets"] if entry else []
-        label = f"Round {logged['round']}: {entry['exercise']['name'] if entry else 'removed exercise'}"
-        if len(sets) != 1:
-            label += f", set {logged['index']}"
-        planned = next((planned for planned in sets if planned["index"] == logged["index"]), None)
-        yield _set_result(label, planned, logged, unit)
-
-
-def _set_result(label: str, planned: PlannedSet | None, logged: CustomerSet | None, unit: str) -> SetResult:
+def describe_pair(pair: SetPair, unit: str) -> SetWords:
+    """Describe what was planned and done in a set; loads are in `unit`."""
+    planned, logged = pair.planned, pair.logged
     return {
-        "set": label,
-        "planned": (descriptions.describe_set(planned, unit) if planned else "") or "–",
-        "done": describe_logged_set(logged, unit) if logged else _NOT_COMPLETED,
+        "label": pair.label,
+        "planned": descriptions.describe_set(planned, unit) if planned else "",
+        "done": describe_logged_set(logged, unit) if logged else "",
         "effort": describe_effort(logged) if logged else "",
-        "isCompleted": bool(logged and logged["isCompleted"]),
+        "isPlanned": planned is not None,
+        "isDone": bool(logged and logged["isCompleted"]),
     }
 
 

@@ -27,7 +27,6 @@ from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import (
     EFFORT_FIELDS,
     describe_item,
-    describe_set,
     format_number,
 )
 from coaching_service.training.workouts.items.models import CircuitExercise, CircuitItem, ExerciseItem, WorkItem
@@ -42,8 +41,10 @@ from coaching_service.web.views.messages import is_unread
 from coaching_service.web.views.results import (
     FEELINGS,
     ItemResults,
-    describe_effort,
+    SetPair,
+    SetWords,
     describe_logged_set,
+    describe_pair,
     describe_results,
     pair_sets,
 )
@@ -151,15 +152,9 @@ def _word(by: float) -> str:
 ItemState = Literal["done", "part", "skipped", "open"]
 
 
-class ReviewRow(TypedDict):
-    """One set: `label` is its number, with its round in a circuit; `effort` its RPE and RIR."""
+class ReviewRow(SetWords):
+    """One set with its differences from the plan; the label is its number, with its round in a circuit."""
 
-    label: str
-    planned: str
-    done: str
-    effort: str
-    isPlanned: bool
-    isDone: bool
     deviations: list[Deviation]
 
 
@@ -223,7 +218,7 @@ def _exercise_table(item: ExerciseItem, unit: str) -> ReviewTable:
     return {
         "exerciseId": item["exerciseId"],
         "name": item["exercise"]["name"],
-        "rows": [_row(str(index), planned, logged, unit, item) for index, _, planned, logged in pair_sets(item)],
+        "rows": [_row(str(each.index), each, unit, item) for each in pair_sets(item)],
         "lastTime": f"{format_date(last['date'])}: {_describe_sets(last['sets'], unit)}" if last else "",
     }
 
@@ -234,61 +229,36 @@ def _describe_sets(sets: Sequence[CustomerSet], unit: str) -> str:
 
 def _circuit_tables(circuit: CircuitItem, unit: str) -> list[ReviewTable]:
     """Return a table of each exercise with its sets by round, and one of the sets whose exercise was removed."""
-    planned_ids = {entry["exerciseId"] for entry in circuit["circuitExercises"]}
-    tables = [_circuit_table(circuit, entry, unit) for entry in circuit["circuitExercises"]]
-    removed = [each for each in circuit["customerSets"] if each["exerciseId"] not in planned_ids]
-    if removed:
-        rows = [_row(_round_label(each["round"] or 1, each["index"], 0), None, each, unit) for each in removed]
-        tables.append({"exerciseId": None, "name": "Removed exercise", "rows": rows, "lastTime": ""})
+    tables: list[ReviewTable] = []
+    pairs = sorted(pair_sets(circuit), key=lambda each: (each.round, each.index))
+    for place, entry in enumerate([*circuit["circuitExercises"], None]):
+        sets = len(entry["sets"]) if entry else 0
+        of_entry = [each for each in pairs if each.place == place]
+        rows = [_row(_round_label(each.round, each.index, sets), each, unit, entry) for each in of_entry]
+        if entry is not None:
+            name = entry["exercise"]["name"]
+            tables.append({"exerciseId": entry["exerciseId"], "name": name, "rows": rows, "lastTime": ""})
+        elif rows:
+            tables.append({"exerciseId": None, "name": "Removed exercise", "rows": rows, "lastTime": ""})
     return tables
-
-
-def _circuit_table(circuit: CircuitItem, entry: CircuitExercise, unit: str) -> ReviewTable:
-    planned = {each["index"]: each for each in entry["sets"]}
-    logged = {
-        (each["round"] or 1, each["index"]): each
-        for each in circuit["customerSets"]
-        if each["exerciseId"] == entry["exerciseId"]
-    }
-    keys = {(number, index) for number in range(1, circuit["rounds"] + 1) for index in planned} | logged.keys()
-    rows = [
-        _row(
-            _round_label(number, index, len(planned)),
-            planned.get(index) if number <= circuit["rounds"] else None,
-            logged.get((number, index)),
-            unit,
-            entry,
-        )
-        for number, index in sorted(keys)
-    ]
-    return {"exerciseId": entry["exerciseId"], "name": entry["exercise"]["name"], "rows": rows, "lastTime": ""}
 
 
 def _round_label(number: int, index: int, sets: int) -> str:
     return f"Round {number}" if sets == 1 else f"Round {number}, set {index}"
 
 
-def _row(
-    label: str,
-    planned: PlannedSet | None,
-    logged: CustomerSet | None,
-    unit: str,
-    plan: ExerciseItem | CircuitExercise | None = None,
-) -> ReviewRow:
+def _row(label: str, pair: SetPair, unit: str, plan: ExerciseItem | CircuitExercise | None) -> ReviewRow:
     """Return a set of a planned exercise; amounts of an exercise that was done in its place are not compared.
 
     Nor are those of an exercise that was imported without a plan.
     """
+    planned, logged = pair.planned, pair.logged
     was_planned = plan is None or plan.get("exerciseSets") != []
     is_same = logged is None or logged["exerciseId"] in (None, plan and plan["exerciseId"])
     is_assisted = plan is not None and plan["exercise"].get("loadType") == ASSISTANCE
     return {
+        **describe_pair(pair, unit),
         "label": label,
-        "planned": describe_set(planned, unit) if planned else "",
-        "done": describe_logged_set(logged, unit) if logged else "",
-        "effort": describe_effort(logged) if logged else "",
-        "isPlanned": planned is not None,
-        "isDone": bool(logged and logged["isCompleted"]),
         "deviations": _find_deviations(planned, logged, unit, same_exercise=is_same, is_assisted=is_assisted)
         if was_planned
         else [],

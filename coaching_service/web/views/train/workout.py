@@ -57,6 +57,7 @@ from coaching_service.web.views.results import (
     ValuesForm,
     given_values,
     measure_minutes,
+    pair_sets,
     require_confirmed_rows,
     show_records,
 )
@@ -265,16 +266,13 @@ def circuit_rows(item: CircuitItem, unit: str) -> ItemRows:
     """Return the rows of a circuit by round, then in the order of its exercises; loads are in `unit`."""
     rows = []
     series = [_circuit_series(item, entry, unit) for entry in item["circuitExercises"]]
-    logged = {(each["exerciseId"], each["round"] or 1, each["index"]): each for each in item["customerSets"]}
-    for round_number in range(1, item["rounds"] + 1):
-        for entry, of_entry in zip(item["circuitExercises"], series, strict=True):
-            for planned in entry["sets"]:
-                index = planned["index"]
-                label = f"{of_entry.name}, round {round_number}"
-                if len(entry["sets"]) > 1:
-                    label += f", set {index}"
-                done = logged.get((entry["exerciseId"], round_number, index))
-                rows.append(of_entry.row(label, planned, done, index, round_number))
+    for each in pair_sets(item):
+        if each.planned is not None:
+            of_entry = series[each.place]
+            label = f"{of_entry.name}, round {each.round}"
+            if len(item["circuitExercises"][each.place]["sets"]) > 1:
+                label += f", set {each.index}"
+            rows.append(of_entry.row(label, each.planned, each.logged, each.index, each.round))
     return ItemRows(rows[:_MAX_ROWS])
 
 

@@ -18,7 +18,7 @@ from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemL
 from coaching_service.training.workouts.blocks.models import BlockLog
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_set
-from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
 from coaching_service.web.pages import Redirect
 from coaching_service.web.views.check_ins import ANSWERS_FORM, FormAnswers, given_answers, recorded_answers
@@ -71,39 +71,15 @@ class LogRow(TypedDict):
     amounts: list[Amount]
 
 
-def _log_rows(item: WorkItem, unit: str) -> list[LogRow]:
-    """Return the rows of an exercise or circuit, loads in `unit`; other items have none."""
-    prefill = not items.is_recorded(item)
-    if item["type"] == "EXERCISE":
-        return list(_exercise_rows(item, unit, prefill))
-    if item["type"] == "CIRCUIT":
-        return list(_circuit_rows(item, unit, prefill))
-    return []
-
-
-def _exercise_rows(exercise: ExerciseItem, unit: str, prefill: bool) -> Iterator[LogRow]:
-    for index, label, planned, logged in pair_sets(exercise):
-        exercise_id = logged["exerciseId"] if logged else None
-        row = _row(f"Set {label}", index, planned, logged, unit, prefill)
-        yield {**row, "exerciseId": exercise_id, "round": None} if exercise_id else row
-
-
-def _circuit_rows(circuit: CircuitItem, unit: str, prefill: bool) -> Iterator[LogRow]:
-    """Yield the planned sets by round, then the logged sets that are no longer planned."""
-    logged = {(each["exerciseId"], each["round"], each["index"]): each for each in circuit["customerSets"]}
-    for round_number in range(1, circuit["rounds"] + 1):
-        for entry in circuit["circuitExercises"]:
-            for planned in entry["sets"]:
-                exercise_id, index = entry["exerciseId"], planned["index"]
-                label = f"Round {round_number}: {entry['exercise']['name']}"
-                if len(entry["sets"]) > 1:
-                    label += f", set {index}"
-                row = _row(label, index, planned, logged.pop((exercise_id, round_number, index), None), unit, prefill)
-                yield {**row, "exerciseId": exercise_id, "round": round_number}
-    for unplanned in logged.values():
-        label = f"Round {unplanned['round']}: no longer planned"
-        row = _row(label, unplanned["index"], None, unplanned, unit, prefill)
-        yield {**row, "exerciseId": unplanned["exerciseId"], "round": unplanned["round"]}
+def _log_rows(item: WorkItem, unit: str) -> Iterator[LogRow]:
+    """Yield the rows of an exercise or circuit, loads in `unit`; other items have none."""
+    prefill, is_circuit = not items.is_recorded(item), item["type"] == "CIRCUIT"
+    for each in pair_sets(item):
+        label = each.label if is_circuit else f"Set {each.label}"
+        if is_circuit and each.planned is None:
+            label = f"Round {each.round}: no longer planned"
+        row = _row(label, each.index, each.planned, each.logged, unit, prefill)
+        yield {**row, "exerciseId": each.exercise_id, "round": each.round or None} if each.exercise_id else row
 
 
 def _row(
@@ -168,7 +144,7 @@ async def log_page(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId) -> 
     block, unit = variables["block"], ctx.caller.company.load_unit
     item = block["items"][items.find_index(block["items"], witem_id)]
     items.require_visible_log(ctx.caller, item)
-    rows = _log_rows(item, unit)
+    rows = list(_log_rows(item, unit))
     texts = await logs.get_client_texts(ctx, workout.owner_id, workout.block_id)
     return {
         **variables,
