@@ -76,6 +76,11 @@ async def test_circuit_is_logged_by_round(coach: CoachClient, owner_page: Visito
     same = {"customerSets__1__exerciseId": first, "customerSets__1__round": "1", "customerSets__1__index": "1"}
     (await owner_page.submit(again, f"{log_of(block)}/circuit", **same)).ok(400)
 
+    workout_page = await owner_page.get(log_of(block).partition("/items/")[0])
+    fewer = await owner_page.submit(workout_page, log_of(block).removesuffix("/log") + "/rounds", rounds="1")
+    fewer.ok().says("Round 1: Dip 10 10 Round 2: Row – 10 Round 2: Dip – 7")
+    (await owner_page.get(log_of(block))).says("Round 1: Dip planned: 10", "Round 2: no longer planned")
+
 
 async def test_tasks_forms_and_metrics_are_logged(coach: CoachClient, owner_page: Visitor) -> None:
     body = await training.metric_set(coach, "Body weight", "Waist")
