@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,19 +14,19 @@ from coaching_service.command_line.admin.running import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
 from coaching_service.core.auth.secrets import Vault
-from coaching_service.core.database.backup.creation import backing_up, create_backup, create_stored_backup
+from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption
 from coaching_service.core.database.backup.manifest import (
     BackupError,
     Manifest,
     Report,
     count_documents,
+    iterate_documents,
     read_manifest,
-    verify,
 )
 from coaching_service.core.database.backup.parts import PartWriter
 from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune
-from coaching_service.core.database.backup.stores import is_own_folder, open_store
+from coaching_service.core.database.backup.stores import NewFolder, is_own_folder, open_store
 from coaching_service.core.database.backup.verification import Verification, verify_backups
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.embedded import DatabaseUnavailable
@@ -53,10 +54,12 @@ def read_folder(folder: str, name: str | None) -> Manifest:
     return manifest
 
 
-def verify_folder(folder: str, manifest: Manifest) -> None:
+def _verify_folder(folder: str, manifest: Manifest) -> None:
     """Compare the files of a folder with its manifest, and show the progress. Raises BackupError."""
     with progress("Verifying", count_documents(manifest)) as report:
-        verify(Path(folder).joinpath, manifest, report)
+        for entry in manifest["collections"]:
+            for _ in iterate_documents(Path(folder) / entry["file"], entry["sha256"]):
+                report(1)
 
 
 @click.command()
@@ -68,7 +71,7 @@ def backup(folder: Path | None, data: Path | None) -> None:
     All of it is of one moment, with uploaded files and indexes, and is read again and compared. A backup in
     BACKUP_STORE, a folder or a bucket, copies only what earlier ones have not stored, is encrypted for
     BACKUP_RECIPIENTS, and older ones than BACKUP_KEEP_DAILY and BACKUP_KEEP_WEEKLY allow are deleted after it.
-    FOLDER is not encrypted and appears when it is complete: a compressed file for each collection, and manifest.json.
+    FOLDER has one backup like those in a store. It is not encrypted, and appears when it is complete.
 
     A backup contains personal data and hashes of passwords. It does NOT contain the master key, only its fingerprint.
     Without that key the API keys in it cannot be read: store SECRET_KEYS, or with the embedded database the file
@@ -92,13 +95,14 @@ def _back_up_to_folder(settings: Settings, folder: Path) -> None:
     target = folder.absolute()
 
     async def work(services: Services) -> Manifest:
-        with progress("Backing up", 2 * await _count(services)) as report:
-            manifest = await create_backup(services, target, report)
+        with progress("Backing up", await _count(services)) as report, NewFolder(target) as store:
+            _, manifest = await create_stored_backup(services, PartWriter(store, Encryption(()), report))
+            await asyncio.to_thread(store.complete)
         await record_backup(services, operator_name(), manifest)
         return manifest
 
     manifest = with_services(settings, work, prepares=False)
-    size = sum(file.stat().st_size for file in folder.iterdir())
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     click.echo(f"{folder}: {_describe(manifest)}, {size} bytes, master key {manifest['keyFingerprints'][0]}")
 
 
@@ -171,10 +175,10 @@ def backups(location: str | None) -> None:
 def verify_backup(location: str | None, name: str | None, identity: Path | None, data: Path | None) -> None:
     """Read everything of the backups in LOCATION, and compare it: by default in BACKUP_STORE. It needs no database.
 
-    LOCATION is s3://bucket/prefix, a folder, or a folder of one backup. With the private key (--identity), and without
-    encryption, the contents are compared with what was backed up; without the key the files with what was stored. The
-    signatures are compared if SECRET_KEYS or secret.key in the folder --data is there. If all of BACKUP_STORE is
-    complete, and the database is there, that is recorded for the metric verify_age_seconds.
+    LOCATION is s3://bucket/prefix, a folder, or one of a version before 0.3. With the private key (--identity), and
+    without encryption, the contents are compared with what was backed up; without the key the files with what was
+    stored. The signatures are compared if SECRET_KEYS or secret.key in the folder --data is there. If all of
+    BACKUP_STORE is complete, and the database is there, that is recorded for the metric verify_age_seconds.
 
     \b
     Example, each week:
@@ -186,7 +190,7 @@ def verify_backup(location: str | None, name: str | None, identity: Path | None,
         raise click.UsageError("Name a LOCATION, or set BACKUP_STORE")
     if is_own_folder(location):
         manifest = read_folder(location, name)
-        verify_folder(location, manifest)
+        _verify_folder(location, manifest)
         click.echo(f"{location}: {count_documents(manifest)} documents are as they were backed up")
         return
     store = open_store(location)

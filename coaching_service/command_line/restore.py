@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import click
 
 from coaching_service import runtime
 from coaching_service.command_line.admin.running import operator_name
-from coaching_service.command_line.backup import progress, read_folder, verify_folder
+from coaching_service.command_line.backup import progress, read_folder
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import with_services
 from coaching_service.core.changes.numbering.sequencer import is_running
@@ -37,11 +36,10 @@ from coaching_service.settings import Settings
 
 @dataclass(frozen=True)
 class _Backup:
-    """A backup that can be restored: `verify` reads it before, if it is not read only once; `store` has it, if any."""
+    """A backup that can be restored; `store` has it, if it is not in a folder of an earlier version."""
 
     manifest: Manifest
-    documents: Source
-    verify: Callable[[], None]
+    documents: Source  # compares each part when it is read, before anything takes the place of what the database has
     store: Store | None
 
 
@@ -92,8 +90,8 @@ def restore(
     settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
     if chosen.store is not None and not allow_missing_keys:
         require_signature(chosen.manifest, settings.vault())
-    listed = _read_erasures(erasures or (source if chosen.store else settings.backup_store))
-    chosen.verify()
+    own = source if chosen.store else None
+    listed = _read_erasures(*([erasures] if erasures else [own, settings.backup_store]))
     total = count_documents(chosen.manifest)
 
     async def work(services: Services) -> tuple[list[str], Repetition]:
@@ -117,22 +115,22 @@ def restore(
 
 
 def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
-    """Return the backup in a folder of its own, or one of a store. Raises BackupError."""
+    """Return the backup in a folder of an earlier version, or one of a store. Raises BackupError."""
     if is_own_folder(source):
         manifest = read_folder(source, name)
-        return _Backup(manifest, documents_in(Path(source)), partial(verify_folder, source, manifest), None)
+        return _Backup(manifest, documents_in(Path(source)), None)
     store = open_store(source)
     backups = StoredBackups(store)
     manifest = backups.read(backups.find(name))
     recipients = manifest.get("recipients", [])
     decryption.require(recipients)
-    # Each part is compared when it is read, before anything takes the place of what the database has.
-    return _Backup(manifest, PartReader(store, decryption, recipients).documents, lambda: None, store)
+    return _Backup(manifest, PartReader(store, decryption, recipients).documents, store)
 
 
-def _read_erasures(location: str | None) -> Sequence[Tombstone] | None:
-    """Return the list of erasures, before anything is changed; None if there is none. Raises BackupError."""
-    return None if location is None else erasure.read_stored(open_store(location))
+def _read_erasures(*locations: str | None) -> Sequence[Tombstone] | None:
+    """Return the first list of erasures that there is, before anything is changed; None without. Raises BackupError."""
+    lists = (erasure.read_stored(open_store(each)) for each in locations if each is not None)
+    return next(filter(None, lists), None)
 
 
 def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:

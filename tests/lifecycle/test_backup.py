@@ -4,25 +4,43 @@ from __future__ import annotations
 
 import errno
 import gzip
+import hashlib
 import json
 import math
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import bson
 import pytest
 from bson import ObjectId
 
 from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup import creation
-from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_backup
-from coaching_service.core.database.backup.manifest import BackupError, Manifest, Report, read_manifest, verify
-from coaching_service.core.database.backup.restoring import documents_in, require_keys, require_known, restore_backup
-from coaching_service.core.database.backup.stores import remove_drafts
+from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_stored_backup
+from coaching_service.core.database.backup.encryption import Decryption, Encryption
+from coaching_service.core.database.backup.manifest import (
+    FOLDER_VERSION,
+    BackupError,
+    CollectionEntry,
+    Manifest,
+    format_manifest,
+    read_manifest,
+)
+from coaching_service.core.database.backup.parts import PartReader, PartWriter
+from coaching_service.core.database.backup.restoring import (
+    Source,
+    documents_in,
+    require_keys,
+    require_known,
+    restore_backup,
+)
+from coaching_service.core.database.backup.stored import StoredBackups
+from coaching_service.core.database.backup.stores import FolderStore, NewFolder, remove_drafts
 from coaching_service.core.database.context import Services
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
@@ -58,8 +76,49 @@ async def target(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def folder(source: Services, tmp_path: Path) -> Path:
     """A backup of the database."""
-    await create_backup(source, tmp_path / "backups" / "monday", ignore)
+    await back_up(source, tmp_path / "backups" / "monday")
     return tmp_path / "backups" / "monday"
+
+
+async def back_up(services: Services, folder: Path) -> None:
+    """Make a backup in a new folder."""
+    with NewFolder(folder) as store:
+        await create_stored_backup(services, PartWriter(store, Encryption(()), ignore))
+        store.complete()
+
+
+def manifest_in(folder: Path) -> Manifest:
+    """The manifest of the only backup in a folder."""
+    stored = StoredBackups(FolderStore(folder))
+    return stored.read(stored.find(None))
+
+
+def documents_of(folder: Path) -> Source:
+    """What reads the documents of the backup in a folder."""
+    return PartReader(FolderStore(folder), Decryption(None), []).documents
+
+
+async def write_old_backup(services: Services, folder: Path) -> None:
+    """Write a folder as versions before 0.3 did: a file for each collection, and a manifest."""
+    os.mkdir(folder)  # noqa: PTH102 - as asynchronous functions may
+    entries: list[CollectionEntry] = []
+    for name in ("customers", "fs.chunks"):
+        documents = [bson.encode(each) async for each in services.db[name].find({})]
+        data = gzip.compress(b"".join(documents))
+        (folder / f"{name}.bson.gz").write_bytes(data)
+        entry: CollectionEntry = {"name": name, "documents": len(documents), "bytes": 0, "indexes": []}
+        entries.append({**entry, "file": f"{name}.bson.gz", "sha256": hashlib.sha256(data).hexdigest()})
+    manifest: Manifest = {
+        "format": "coaching-service backup",
+        "version": FOLDER_VERSION,
+        "serviceVersion": "0.2.0",
+        "createdAt": "2026-11-23T03:15:00+00:00",
+        "database": "coaching",
+        "migrations": [1, 2, 3],
+        "keyFingerprints": services.vault.fingerprints,
+        "collections": entries,
+    }
+    (folder / "manifest.json").write_text(format_manifest(manifest))
 
 
 async def content(services: Services) -> dict[str, tuple[list[dict[str, Any]], dict[str, Any]]]:
@@ -77,12 +136,12 @@ async def content(services: Services) -> dict[str, tuple[list[dict[str, Any]], d
 async def test_everything_is_restored_but_the_state_of_processes(
     source: Services, target: Services, folder: Path
 ) -> None:
-    manifest = read_manifest(folder)
+    manifest = manifest_in(folder)
     counts = {entry["name"]: entry["documents"] for entry in manifest["collections"]}
     assert (counts["customers"], counts["fs.chunks"]) == (2_500, 100)
     assert manifest["keyFingerprints"] == source.vault.fingerprints
     read: list[int] = []
-    await restore_backup(target, documents_in(folder), manifest, read.append, replacing=False)
+    await restore_backup(target, documents_of(folder), manifest, read.append, replacing=False)
     of_processes = ("failures", "indexState", "leases")
     expected = {name: each for name, each in (await content(source)).items() if name not in of_processes}
     assert await content(target) == expected
@@ -104,18 +163,21 @@ async def test_backup_shows_one_moment_while_others_write(
         return await read_collection(services, name, *rest)
 
     monkeypatch.setattr(creation, "_read_collection", change_then_read)
-    await create_backup(source, tmp_path / "backup", ignore)
-    numbers = []
-    for collection in pair:
-        data = gzip.decompress((tmp_path / "backup" / f"{collection.name}.bson.gz").read_bytes())
-        numbers.append(data[data.index(b"number\0") + 7])
-    assert numbers == [0, 0]
+    await back_up(source, tmp_path / "backup")
+    entries = [each for each in manifest_in(tmp_path / "backup")["collections"] if each["documents"] == 1]
+    read = documents_of(tmp_path / "backup")
+    stored = [bson.decode(document) for entry in entries async for document in read(entry)]
+    assert [each["number"] for each in stored if each["_id"] == "pair"] == [0, 0]
     assert (await source.db["audit"].find_one({"_id": "pair"}) or {})["number"] > 20
 
 
-@pytest.mark.parametrize("damage", ["changed byte", "cut off", "missing", "other documents", "no manifest", "no JSON"])
-def test_damaged_backup_is_noticed(folder: Path, damage: str) -> None:
-    file = folder / "customers.bson.gz"
+@pytest.mark.parametrize("damage", ["none", "changed byte", "cut off", "missing", "other documents"])
+async def test_backup_of_an_earlier_version_is_restored_unless_it_is_damaged(
+    source: Services, target: Services, tmp_path: Path, damage: str
+) -> None:
+    await write_old_backup(source, folder := tmp_path / "monday")
+    await target.db["customers"].insert_one({"_id": "kept"})
+    manifest, file = read_manifest(folder), folder / "customers.bson.gz"
     data = file.read_bytes()
     match damage:
         case "changed byte":
@@ -126,12 +188,21 @@ def test_damaged_backup_is_noticed(folder: Path, damage: str) -> None:
             file.unlink()
         case "other documents":
             file.write_bytes((folder / "fs.chunks.bson.gz").read_bytes())
-        case "no manifest":
-            (folder / "manifest.json").unlink()
-        case "no JSON":
-            (folder / "manifest.json").write_text("{")
-    with pytest.raises(BackupError, match=r"customers\.bson\.gz|manifest\.json"):
-        verify(folder.joinpath, read_manifest(folder), ignore)
+    if damage == "none":
+        await restore_backup(target, documents_in(folder), manifest, ignore, replacing=True)
+        assert await target.db["customers"].find({}).sort("_id", 1).to_list(None) == CUSTOMERS
+        return
+    with pytest.raises(BackupError, match=r"customers\.bson\.gz is (damaged|missing)"):
+        await restore_backup(target, documents_in(folder), manifest, ignore, replacing=True)
+    assert await target.db["customers"].find({}).to_list(None) == [{"_id": "kept"}]
+
+
+@pytest.mark.parametrize(("text", "said"), [(None, "is not a backup"), ("{", "is damaged"), ("{}", "is not the manif")])
+def test_folder_without_a_manifest_is_no_backup(tmp_path: Path, text: str | None, said: str) -> None:
+    if text is not None:
+        (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(BackupError, match=said):
+        read_manifest(tmp_path)
 
 
 async def test_restore_refuses_a_database_with_documents_unless_it_replaces_them(
@@ -139,12 +210,12 @@ async def test_restore_refuses_a_database_with_documents_unless_it_replaces_them
 ) -> None:
     await target.db["customers"].insert_one({"_id": "kept"})
     await target.db["other"].insert_one({"_id": 1})
-    manifest = read_manifest(folder)
+    manifest = manifest_in(folder)
     with pytest.raises(BackupError, match="is not empty"):
-        await restore_backup(target, documents_in(folder), manifest, ignore, replacing=False)
+        await restore_backup(target, documents_of(folder), manifest, ignore, replacing=False)
     assert await target.db["customers"].count_documents({}) == 1
 
-    await restore_backup(target, documents_in(folder), manifest, ignore, replacing=True)
+    await restore_backup(target, documents_of(folder), manifest, ignore, replacing=True)
     names = set(await target.db.list_collection_names())
     assert names == {entry["name"] for entry in manifest["collections"]}
     assert await target.db["customers"].count_documents({}) == 2_500
@@ -152,20 +223,20 @@ async def test_restore_refuses_a_database_with_documents_unless_it_replaces_them
 
 async def test_failed_restore_changes_nothing_and_can_be_repeated(target: Services, folder: Path) -> None:
     await target.db["customers"].insert_one({"_id": "kept"})
-    manifest = read_manifest(folder)
+    manifest = manifest_in(folder)
     short: Manifest = json.loads(json.dumps(manifest))
     short["collections"][-1]["documents"] += 1
     with pytest.raises(BackupError, match="documents of workoutTemplates were stored"):
-        await restore_backup(target, documents_in(folder), short, ignore, replacing=True)
+        await restore_backup(target, documents_of(folder), short, ignore, replacing=True)
     assert await target.db["customers"].find({}).to_list(None) == [{"_id": "kept"}]
 
-    await restore_backup(target, documents_in(folder), manifest, ignore, replacing=True)
+    await restore_backup(target, documents_of(folder), manifest, ignore, replacing=True)
     assert not [name for name in await target.db.list_collection_names() if name.startswith("restoring.")]
 
 
 async def test_age_of_the_last_backup_is_that_of_the_moment_it_shows(source: Services, folder: Path) -> None:
     assert await administration.read_age(source, administration.CREATED) == math.inf, "none is recorded"
-    manifest = read_manifest(folder)
+    manifest = manifest_in(folder)
     await administration.record_backup(source, "root", {**manifest, "createdAt": "2026-11-20T03:15:00+00:00"})
     last = (datetime.now(UTC) - timedelta(hours=3)).isoformat(timespec="seconds")
     await administration.record_backup(source, "root", {**manifest, "createdAt": last})
@@ -182,45 +253,43 @@ async def test_age_of_the_last_backup_is_that_of_the_moment_it_shows(source: Ser
 
 async def test_backup_refuses_an_existing_folder(source: Services, folder: Path) -> None:
     with pytest.raises(BackupError, match="exists"):
-        await create_backup(source, folder, ignore)
+        await back_up(source, folder)
 
 
-async def test_failed_backup_leaves_nothing(source: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise BackupError("it is not what was written")
-
-    monkeypatch.setattr(creation, "verify", fail)
-    with pytest.raises(BackupError):
-        await create_backup(source, tmp_path / "backup", ignore)
-    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may
-
-
-@pytest.mark.parametrize("has_unnamed_files", [True, False])
-async def test_killed_backup_leaves_nothing(
-    source: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_unnamed_files: bool
+@pytest.mark.parametrize("refused", [None, errno.EOPNOTSUPP, errno.EMFILE])
+async def test_a_backup_has_no_names_before_it_is_complete(
+    source: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: int | None
 ) -> None:
-    """Nothing has a name before all is complete; on NFS it is in one folder, which is readable by its owner alone."""
+    """On NFS, or with too many files, they are in a folder, which is readable by its owner alone; a failure leaves nothing."""
     listed: list[tuple[str, int]] = []
+    open_file, write = os.open, NewFolder.write
 
-    def look(path_of: Callable[[str], Path], manifest: Manifest, report: Report) -> None:
+    def look(store: NewFolder, name: str, data: bytes) -> None:
+        write(store, name, data)
         listed.extend((each.name, each.stat().st_mode & 0o077) for each in tmp_path.rglob("*"))
-        verify(path_of, manifest, report)
 
-    open_file = os.open
+    def refuse_unnamed(path: Path, flags: int, *mode: int, **options: Any) -> int:
+        if refused is not None and flags & os.O_TMPFILE == os.O_TMPFILE:
+            raise OSError(refused, "refused")
+        return open_file(path, flags, *mode, **options)
 
-    def refuse_unnamed(path: Path, flags: int, *mode: int) -> int:
-        if flags & os.O_TMPFILE == os.O_TMPFILE:
-            raise OSError(errno.EOPNOTSUPP, "Operation not supported")
-        return open_file(path, flags, *mode)
-
-    monkeypatch.setattr(creation, "verify", look)
-    if not has_unnamed_files:
-        monkeypatch.setattr(os, "open", refuse_unnamed)
-    await create_backup(source, tmp_path / "backup", ignore)
+    monkeypatch.setattr(NewFolder, "write", look)
+    monkeypatch.setattr(os, "open", refuse_unnamed)
+    with pytest.raises(RuntimeError), NewFolder(tmp_path / "failed") as store:
+        await create_stored_backup(source, PartWriter(store, Encryption(()), ignore))
+        raise RuntimeError
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may
+    await back_up(source, tmp_path / "backup")
     assert {mode for _, mode in listed} <= {0}
-    assert bool(listed) is not has_unnamed_files
-    assert os.listdir(tmp_path) == ["backup"]  # noqa: PTH208 - as asynchronous functions may
-    verify((tmp_path / "backup").joinpath, read_manifest(tmp_path / "backup"), ignore)
+    assert bool(listed) is (refused is not None)
+    assert os.listdir(tmp_path) == ["backup"]  # noqa: PTH208
+    documents = [
+        each
+        for entry in manifest_in(tmp_path / "backup")["collections"]
+        if entry["name"] == "customers"
+        async for each in documents_of(tmp_path / "backup")(entry)
+    ]
+    assert len(documents) == len(CUSTOMERS)
 
 
 def test_what_a_killed_backup_has_left_is_removed_by_the_next(tmp_path: Path) -> None:
@@ -244,7 +313,7 @@ def test_backup_is_readable_by_its_owner_alone_and_no_draft_is_left(folder: Path
 
 
 def test_other_keys_and_newer_versions_are_refused(folder: Path) -> None:
-    manifest = read_manifest(folder)
+    manifest = manifest_in(folder)
     require_known(manifest)
     with pytest.raises(BackupError, match=f"other master keys .{manifest['keyFingerprints'][0]}"):
         require_keys(manifest, Vault([parse_master_key(new_master_key())]))
@@ -258,7 +327,7 @@ async def test_history_of_the_database_is_as_long_as_before_after_a_backup(sourc
     admin, window = source.db.client.admin, "minSnapshotHistoryWindowInSeconds"
     await admin.command({"setParameter": 1, window: EXTENDED_WINDOW})  # as a killed backup leaves it
 
-    await create_backup(source, tmp_path / "backup", ignore)
+    await back_up(source, tmp_path / "backup")
 
     async def is_reset() -> bool:  # other tests of the same database may be making a backup
         return bool((await admin.command({"getParameter": 1, window: 1}))[window] == 300)

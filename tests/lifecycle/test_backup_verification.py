@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.database.backup.creation import create_backup, create_stored_backup
+from coaching_service.core.database.backup.creation import create_stored_backup
 from coaching_service.core.database.backup.encryption import Encryption, new_identity
 from coaching_service.core.database.backup.manifest import BackupError
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
@@ -18,7 +18,7 @@ from coaching_service.core.database.backup.stored import StoredBackups
 from coaching_service.core.database.backup.stores import Store, open_store
 from coaching_service.core.database.context import Services
 from coaching_service.settings import Settings
-from tests.lifecycle.test_backup import ignore
+from tests.lifecycle.test_backup import ignore, write_old_backup
 from tests.support.commands import CommandResult, type_in
 from tests.support.databases import new_database
 from tests.support.s3_server import running_s3_server
@@ -119,11 +119,11 @@ async def test_a_backup_says_what_earlier_ones_have_stored(source: Services, tmp
 
 
 @pytest.mark.parametrize("damage", [flip, lambda data: data[:-9]], ids=["changed", "cut off"])
-async def test_folder_of_one_backup_is_verified(
+async def test_folder_of_an_earlier_version_is_verified(
     source: Services, tmp_path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
     folder = tmp_path / "monday"
-    await create_backup(source, folder, ignore)
+    await write_old_backup(source, folder)
     assert "documents are as they were backed up" in type_in("verify-backup", str(folder)).ok()
     for command in ("verify-backup", "restore"):
         type_in(command, str(folder), "--at", "20261126T120000Z").refused("is one backup: --at names one of a store")

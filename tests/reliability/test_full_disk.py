@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from coaching_service.core.database.backup.creation import create_backup
 from coaching_service.core.database.backup.manifest import BackupError
 from tests.core.test_uploads import form, picture
+from tests.lifecycle.test_backup import back_up
 from tests.support.client import CoachClient
 from tests.support.logs import recorded_logs
 from tests.support.pdf_files import make_object_bomb, make_pdf
@@ -120,5 +120,5 @@ async def test_file_without_space_is_refused_and_never_cut_off(coach: CoachClien
 async def test_backup_without_space_leaves_nothing(coach: CoachClient, tmp_path: Path) -> None:
     await coach.create_customer()
     with limited_file_sizes(1_000), pytest.raises(BackupError, match=f"no space for the backup in {tmp_path}"):
-        await create_backup(coach.ctx.services, tmp_path / "backup", lambda _: None)
+        await back_up(coach.ctx.services, tmp_path / "backup")
     assert os.listdir(tmp_path) == []  # noqa: PTH208 - as asynchronous functions may

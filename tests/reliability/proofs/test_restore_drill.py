@@ -83,7 +83,7 @@ async def test_backup_of_a_running_service_is_restored_into_another_folder(servi
     facts = service.facts
     await run("restore", str(folder), "--replace", data=service.folder, codes=(1,))
     await service.end()
-    manifest = json.loads((folder / "manifest.json").read_text())
+    [manifest] = [json.loads(each.read_text()) for each in folder.glob("backups/*.json")]
     documents = {entry["name"]: entry["documents"] for entry in manifest["collections"]}
     assert f"{sum(documents.values())} documents" in printed
     assert "secret.key is missing" in (await run("restore", str(folder), data=other, codes=(1,)))[1]

@@ -1,19 +1,13 @@
-"""Making a backup in a folder or a store: all collections as they were at one moment, while the service runs."""
+"""Making a backup: all collections as they were at one moment, while the service runs."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import gzip
-import hashlib
-import os
-import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
-from typing import IO, Any, Self, cast
+from typing import cast
 
 import pymongo
 import structlog
@@ -24,27 +18,19 @@ from coaching_service import __version__
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database import leases, migrations
-from coaching_service.core.database.backup.manifest import FILE as MANIFEST_FILE
 from coaching_service.core.database.backup.manifest import (
     FORMAT,
-    PARTS_VERSION,
     VERSION,
     BackupError,
     CollectionContent,
     CollectionEntry,
     Manifest,
-    Report,
-    format_manifest,
-    split_documents,
-    verify,
 )
 from coaching_service.core.database.backup.parts import PartWriter, named_parts, part_names
 from coaching_service.core.database.backup.stored import StoredBackups
-from coaching_service.core.database.backup.stores import own_end, remove_drafts, synchronize
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.transactions import reading_snapshot
-from coaching_service.core.temporary_files import NO_SPACE
 
 _COMPRESSION = 3
 _LEASE = "backup"
@@ -64,116 +50,6 @@ CollectionWriter = Callable[[str, AsyncIterator[bytes]], Awaitable[CollectionCon
 log = structlog.get_logger("coaching_service.backup")
 
 
-async def create_backup(services: Services, folder: Path, report: Report) -> Manifest:
-    """Write a backup to the new folder `folder`, and return its manifest.
-
-    It is written to files without names, which disappear with the process, read again and compared;
-    the folder appears when it is complete. `report` is called for each document that was written and that was read
-    again. Raises BackupError if the folder exists, there is no space for it, or the database no longer has the moment
-    that the backup shows.
-    """
-    try:
-        with _Draft(folder) as draft:
-            manifest = await read_moment(services, partial(_write_collection, draft, report))
-            with draft.create(MANIFEST_FILE) as file:
-                file.write(format_manifest(manifest).encode())
-            verify(draft.path, manifest, report)
-            draft.move()
-    except OSError as error:
-        if error.errno not in NO_SPACE:
-            raise
-        raise BackupError(
-            f"There is no space for the backup in {folder.parent}: free some, or choose another disk"
-        ) from None
-    return manifest
-
-
-class _Draft:
-    """The files of a backup while it is written.
-
-    They have no names, where the file system can do that (not on NFS); else they are in a folder of their own.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._draft = folder.with_name(f".{folder.name}{own_end()}")
-        self._files: dict[str, int] = {}
-
-    def __enter__(self) -> Self:
-        if self._folder.exists():
-            raise BackupError(f"{self._folder} exists: choose a new folder for each backup")
-        self._folder.parent.mkdir(parents=True, exist_ok=True)
-        remove_drafts(self._folder.parent)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for descriptor in self._files.values():
-            os.close(descriptor)
-        shutil.rmtree(self._draft, ignore_errors=True)
-
-    @contextmanager
-    def create(self, name: str) -> Iterator[IO[bytes]]:
-        """Create a file to write, readable by its owner alone, which is on the disk at the end."""
-        try:
-            descriptor = os.open(self._folder.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
-        except OSError as error:
-            if error.errno not in _NO_UNNAMED_FILES:
-                raise
-            self._draft.mkdir(mode=0o700, exist_ok=True)
-            descriptor = os.open(self._draft / name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-        self._files[name] = descriptor
-        with os.fdopen(descriptor, "wb", closefd=False) as file:
-            yield file
-        os.fsync(descriptor)
-
-    def path(self, name: str) -> Path:
-        """Return where a file can be read."""
-        return Path(f"/proc/self/fd/{self._files[name]}")
-
-    def move(self) -> None:
-        """Give the files their names in the folder, which appears with all of them."""
-        self._draft.mkdir(mode=0o700, exist_ok=True)
-        for name in self._files:
-            if not (self._draft / name).exists():
-                # With a descriptor of a folder the call follows the link in /proc.
-                os.link(self.path(name), self._draft / name, src_dir_fd=self._files[name])
-        synchronize(self._draft)
-        self._draft.rename(self._folder)
-        synchronize(self._folder.parent)
-
-
-class _HashingFile:
-    """A file that is hashed as it is written."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file, self.digest = file, hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        self.digest.update(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-
-async def _write_collection(
-    draft: _Draft, report: Report, name: str, batches: AsyncIterator[bytes]
-) -> CollectionContent:
-    file, documents, size = f"{name}.bson.gz", 0, 0
-    with draft.create(file) as raw:
-        hashing: Any = _HashingFile(raw)
-        with gzip.GzipFile("", "wb", _COMPRESSION, hashing, mtime=0) as compressed:
-            async for batch in batches:
-                compressed.write(batch)
-                count = sum(1 for _ in split_documents(batch))
-                documents, size = documents + count, size + len(batch)
-                report(count)
-    return {"file": file, "sha256": hashing.digest.hexdigest(), "documents": documents, "bytes": size}
-
-
-# --- in a store ------------------------------------------------------------------------------------------------------
-
-
 async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[str, Manifest]:
     """Store a backup, and return its name and manifest.
 
@@ -184,7 +60,6 @@ async def create_stored_backup(services: Services, writer: PartWriter) -> tuple[
     writer.digests = await asyncio.to_thread(_read_digests, writer)
     await asyncio.to_thread(writer.find_stored)
     manifest = await read_moment(services, writer.write)
-    manifest["version"] = PARTS_VERSION
     manifest["recipients"] = list(writer.encryption.recipients)
     await asyncio.to_thread(_require_parts, writer, manifest)
     return await asyncio.to_thread(StoredBackups(writer.store).write, manifest, services.vault), manifest

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict, cast
 
 from bson import json_util
 
 FORMAT = "coaching-service backup"
-VERSION = 1  # a folder with a file for each collection
-PARTS_VERSION = 2  # parts in a store
+FOLDER_VERSION = 1  # a folder with a file for each collection, which versions before 0.3 wrote
+VERSION = 2  # parts in a store
 FILE = "manifest.json"
 _LENGTH = 4  # bytes of a BSON document that say how long it is
-_SMALLEST_DOCUMENT = 5
-_READ_BYTES = 1 << 20
 
 # Called with how many more documents were processed.
 Report = Callable[[int], None]
@@ -43,7 +39,7 @@ class Part(TypedDict):
 class CollectionContent(TypedDict):
     """The documents of a collection and their bytes before compression, and where they are.
 
-    In a folder: the name and the SHA-256 of a file. In a store: `parts`.
+    In a folder of an earlier version: the name and the SHA-256 of a file. In a store: `parts`.
     """
 
     documents: int
@@ -81,15 +77,6 @@ class Manifest(TypedDict):
     signature: NotRequired[str]
 
 
-@dataclass
-class Content:
-    """What is in a file: the SHA-256 of the file, its documents and their bytes before compression."""
-
-    sha256: str
-    documents: int
-    bytes: int
-
-
 def format_manifest(manifest: Manifest) -> str:
     """Return a manifest as the text of its file."""
     return json_util.dumps(manifest, json_options=json_util.RELAXED_JSON_OPTIONS, indent=1) + "\n"
@@ -101,7 +88,7 @@ def text_to_sign(manifest: Manifest) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a backup. Raises BackupError if the folder has no backup that this version can read."""
+    """Return the manifest of a backup that an earlier version made in a folder of its own. Raises BackupError."""
     try:
         data = (folder / FILE).read_bytes()
     except FileNotFoundError:
@@ -117,7 +104,7 @@ def parse_manifest(data: bytes, origin: str) -> Manifest:
         raise BackupError(f"{origin} is damaged") from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BackupError(f"{origin} is not the manifest of a backup")
-    if manifest["version"] not in (VERSION, PARTS_VERSION):
+    if manifest["version"] not in (FOLDER_VERSION, VERSION):
         raise BackupError(
             f"{origin} was made by a newer version of the service, {manifest['serviceVersion']}: use that"
         )
@@ -129,42 +116,18 @@ def count_documents(manifest: Manifest) -> int:
     return sum(entry["documents"] for entry in manifest["collections"])
 
 
-def verify(path_of: Callable[[str], Path], manifest: Manifest, report: Report) -> None:
-    """Compare all files of a backup with its manifest. Raises BackupError if one is missing or differs."""
-    for entry in manifest["collections"]:
-        expected = Content(entry["sha256"], entry["documents"], entry["bytes"])
-        if read_content(file := path_of(entry["file"]), report) != expected:
-            raise BackupError(f"{file} is damaged: it is not the file that was backed up")
-
-
-def read_content(file: Path, report: Report) -> Content:
-    """Read a file and return what is in it. Raises BackupError if it is missing or cannot be read completely."""
-    digest = hashlib.sha256()
+def iterate_documents(file: Path, sha256: str) -> Iterator[bytes]:
+    """Iterate over the BSON documents of a file of a folder. Raises BackupError if it is not what was backed up."""
     try:
-        with file.open("rb") as compressed:
-            while data := compressed.read(_READ_BYTES):
-                digest.update(data)
-        content = Content(digest.hexdigest(), 0, 0)
-        for document in iterate_documents(file):
-            content.documents += 1
-            content.bytes += len(document)
-            report(1)
+        with file.open("rb") as data:
+            digest = hashlib.file_digest(data, "sha256").hexdigest()
     except FileNotFoundError:
         raise BackupError(f"{file} is missing") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error):
-        raise BackupError(f"{file} is damaged") from None
-    return content
-
-
-def iterate_documents(file: Path) -> Iterator[bytes]:
-    """Iterate over the BSON documents of a file. Raises BackupError if it ends within one."""
+    if digest != sha256:
+        raise BackupError(f"{file} is damaged: it is not the file that was backed up")
     with gzip.open(file) as data:
         while prefix := data.read(_LENGTH):
-            rest = max(int.from_bytes(prefix, "little"), _SMALLEST_DOCUMENT) - _LENGTH
-            document = prefix + data.read(rest)
-            if len(document) != _LENGTH + rest or document[-1] != 0:
-                raise BackupError(f"{file} is damaged")
-            yield document
+            yield prefix + data.read(int.from_bytes(prefix, "little") - _LENGTH)
 
 
 def split_documents(data: bytes) -> Iterator[bytes]:

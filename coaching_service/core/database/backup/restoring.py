@@ -47,10 +47,10 @@ def require_keys(manifest: Manifest, vault: Vault) -> None:
 
 
 def documents_in(folder: Path) -> Source:
-    """Return what reads the files of a backup that was verified."""
+    """Return what reads the files of a backup in a folder of its own, and compares them with its manifest."""
 
     async def read(entry: CollectionEntry) -> AsyncIterator[bytes]:
-        for document in iterate_documents(folder / entry["file"]):
+        for document in iterate_documents(folder / entry["file"], entry["sha256"]):
             yield document
 
     return read

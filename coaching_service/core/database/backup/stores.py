@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import resource
 import shutil
 import socket
 import time
 from collections.abc import Collection, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Protocol
+from typing import Protocol, Self
 
 from coaching_service.core.database.backup.manifest import FILE, BackupError
 from coaching_service.core.temporary_files import NO_SPACE
 
 BUCKET = "s3://"
 _DRAFT_SECONDS = 24 * 60 * 60
+_NO_UNNAMED_FILES = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EMFILE)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def open_store(location: str) -> Store:
 
 
 def is_own_folder(source: str) -> bool:
-    """Return whether `source` is a folder with one backup, or can be no store at all: neither a bucket nor a folder."""
+    """Return whether `source` is a folder of an earlier version, or can be no store: neither a bucket nor a folder."""
     folder = Path(source)
     return not source.startswith(BUCKET) and ((folder / FILE).exists() or not (folder / "backups").is_dir())
 
@@ -117,22 +120,21 @@ class FolderStore:
 
     def write(self, name: str, data: bytes) -> None:
         """Store a file; it appears when it is on the disk. Raises BackupError if there is no space."""
+        with _no_space_means(f"There is no space for the backup in {self.location}"):
+            self._write(name, data)
+
+    def _write(self, name: str, data: bytes) -> None:
         target = self._folder / name
-        try:
-            self._create(target.parent)
-            with NamedTemporaryFile(dir=target.parent, prefix=".", suffix=own_end(), delete=False) as draft:
-                try:
-                    draft.write(data)
-                    draft.flush()
-                    os.fsync(draft.fileno())
-                    Path(draft.name).replace(target)
-                finally:
-                    Path(draft.name).unlink(missing_ok=True)
-            synchronize(target.parent)
-        except OSError as error:
-            if error.errno not in NO_SPACE:
-                raise
-            raise BackupError(f"There is no space for the backup in {self._folder}") from None
+        self._create(target.parent)
+        with NamedTemporaryFile(dir=target.parent, prefix=".", suffix=own_end(), delete=False) as draft:
+            try:
+                draft.write(data)
+                draft.flush()
+                os.fsync(draft.fileno())
+                Path(draft.name).replace(target)
+            finally:
+                Path(draft.name).unlink(missing_ok=True)
+        synchronize(target.parent)
 
     def delete(self, names: Collection[str]) -> None:
         """Delete files; files that are gone are ignored."""
@@ -149,6 +151,87 @@ class FolderStore:
         if folder != self._folder:
             self._create(folder.parent)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+class NewFolder(FolderStore):
+    """A folder of one backup, which appears when it is complete.
+
+    Until then its files have no names, and disappear with the process, where the file system can do that (not on NFS)
+    and as many files can be open; else they are in another folder, which the next backup removes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder.with_name(f".{folder.name}{own_end()}"))
+        self._target, self.location = folder, str(folder)
+        self._unnamed: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        if self._target.exists():
+            raise BackupError(f"{self._target} exists: choose a new folder for each backup")
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        remove_drafts(self._target.parent)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.delete(list(self._unnamed))
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def iterate(self, folder: str) -> Iterator[StoredFile]:
+        """Yield the files of a folder and its folders."""
+        yield from super().iterate(folder)
+        for name, descriptor in self._unnamed.items():
+            if name.startswith(f"{folder}/"):
+                yield StoredFile(name, os.fstat(descriptor).st_size, datetime.now(UTC))
+
+    def read(self, name: str) -> bytes:
+        """Return a file. Raises BackupError if there is none."""
+        descriptor = self._unnamed.get(name)
+        return super().read(name) if descriptor is None else os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+
+    def delete(self, names: Collection[str]) -> None:
+        """Delete files; files that are gone are ignored."""
+        for name in names:
+            if (descriptor := self._unnamed.pop(name, None)) is not None:
+                os.close(descriptor)
+        super().delete(names)
+
+    def complete(self) -> None:
+        """Give the files their names in the folder, which appears with all of them."""
+        with _no_space_means(f"There is no space for the backup in {self.location}"):
+            for name, descriptor in self._unnamed.items():
+                self._create((self._folder / name).parent)
+                # With a descriptor of a folder the call follows the link in /proc.
+                os.link(f"/proc/self/fd/{descriptor}", self._folder / name, src_dir_fd=descriptor)
+            for each in (self._folder, *(each for each in self._folder.rglob("*") if each.is_dir())):
+                synchronize(each)
+            self._folder.rename(self._target)
+            synchronize(self._target.parent)
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            descriptor = os.open(self._target.parent, os.O_TMPFILE | os.O_RDWR, 0o600)
+        except OSError as error:
+            if error.errno not in _NO_UNNAMED_FILES:
+                raise
+            super()._write(name, data)
+            return
+        self._unnamed[name] = descriptor
+        with os.fdopen(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        os.fsync(descriptor)
+
+
+@contextmanager
+def _no_space_means(message: str) -> Iterator[None]:
+    """Raise BackupError with this message if the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        raise BackupError(message) from None
 
 
 def synchronize(path: Path) -> None:
