@@ -13,6 +13,7 @@ from coaching_service.core.dates import format_day, zone_of
 from coaching_service.people.activity import record_types
 from coaching_service.people.activity.record_types import RECORD_NAMES
 from coaching_service.progress.personal_records.models import PersonalRecord
+from coaching_service.training.workouts.blocks.presentation import describe_settings
 from coaching_service.training.workouts.sets import COUNT, RecordKey, is_better
 
 _MISSING = "–"
@@ -189,6 +190,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "number": format_number,
     "change": format_change,
     "quantity": quantity,
+    "settings": describe_settings,
     "source_name": source_name,
     "file_size": file_size,
     "document_options": document_options,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
 
 import aiohttp_jinja2
 import jinja2
@@ -12,9 +12,11 @@ from aiohttp import web
 from coaching_service.core.auth.principal import Principal
 from coaching_service.core.auth.secrets import new_token
 from coaching_service.core.dates import TIMEZONES
+from coaching_service.core.fields import Description, Label, declarations_of
 from coaching_service.core.http.compression import COMPRESSIBLE
 from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
 from coaching_service.progress.conversation import attachments
+from coaching_service.training.workouts.blocks.models import WorkoutSettings
 from coaching_service.web import static_files
 from coaching_service.web.browser_sessions import BrowserSession, home_of, is_client_path, is_secure
 from coaching_service.web.formatting import FILTERS
@@ -57,6 +59,7 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
         library_files=static_files.files_of_libraries,
         new_token=new_token,
         timezones=_TIMEZONES,
+        workout_settings=list(_controls_of(WorkoutSettings)),
         limits=limits,
         accepted={
             "photo": accepted_files(IMAGE_TYPES),
@@ -65,6 +68,14 @@ def configure_templates(app: web.Application, limits: UploadLimits) -> None:
             "attachment": accepted_files(attachments.CONTENT_TYPES),
         },
     )
+
+
+def _controls_of(model: Any) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the name, label, type and hint of the control of each field of a TypedDict, for `settings_fields`."""
+    for each in declarations_of(model).values():
+        label, description = each.find(Label) or Label(each.name), each.find(Description) or Description()
+        types = [name for kind, name in ((int, "whole"), (float, "decimal")) if kind in get_args(each.hint)]
+        yield each.name, label.text, (types or ["text"])[0], description.text or ""
 
 
 def content_security_policy(browser_session: BrowserSession, *, external_redirect: bool) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from coaching_service.core.field_schemas import input_of
+from coaching_service.training.workouts.blocks.models import WorkoutSettings
+from tests.mcp.test_planned_fields import values_of
 from tests.support import training
 from tests.support.client import MONDAY, CoachClient
 from tests.support.training import Json
-from tests.support.visitor import Visitor
+from tests.support.visitor import HtmlPage, Visitor
+from tests.web.conftest import ClientPage
 from tests.web.test_programs import base, page_of, plan_of
 
 LIST = "/app/templates"
@@ -97,3 +101,47 @@ async def test_a_workout_is_saved_as_template_and_added_to_days(coach: CoachClie
     (await coach.post("/coach/workout-templates", {"name": "ELAN"})).ok(201)
     page = await owner_page.submit(await owner_page.get(week), blocks, template="Élan")
     page.ok(400).says("is the name of several templates")
+
+
+async def test_pages_take_and_show_every_setting_of_workouts(
+    coach: CoachClient, owner_page: Visitor, client_page: ClientPage
+) -> None:
+    """The settings come from their declaration, so that one that is added later is tested as well."""
+    ana = await coach.create_customer("Ana")
+    program = (await coach.post("/coach/programs", {"name": "Base"})).ok(201)
+    values = values_of(input_of(WorkoutSettings)().fields, {})
+    typed = {"name": "Legs", **{name: str(value) for name, value in values.items()}}
+    words = ["Legs", *(f"{name.lower()} {value}" for name, value in typed.items() if name != "name")]
+    missing: list[str] = []
+
+    async def send(page: HtmlPage, action: str, **fields: str) -> HtmlPage:
+        missing.extend(f"{name}: form {action}" for name in typed if name not in page.form(action).controls)
+        page = (await owner_page.submit(page, action, **fields)).ok()
+        return page
+
+    def require_words(page: HtmlPage) -> None:
+        text = page.ok().text.lower()
+        missing.extend(f"{each}: page {page.path}" for each in words if each.lower() not in text)
+
+    page = await send(await owner_page.get(LIST), LIST, text="task: Walk", **typed)
+    require_words(page)
+    week, days = f"/app/customers/{ana['_id']}?week={MONDAY}", f"/app/programs/{program['_id']}/blocks"
+    added = f"/app/customers/{ana['_id']}/blocks"
+    for fields in ({"template": "Legs"}, {"template": "Legs", **typed}, {"text": "task: Walk", **typed}):
+        await send((await owner_page.get(week)).ok(), added, date=MONDAY, **fields)
+        await send(await owner_page.get(f"/app/programs/{program['_id']}"), days, day="1", **fields)
+    (await owner_page.submit(await owner_page.get(week), added, date=MONDAY, name="Plain")).ok()
+    blocks = await coach.calendar(ana)
+    [plain] = [block for block in blocks if block["name"] == "Plain"]
+    path = f"/app/customers/{ana['_id']}/blocks/{plain['_id']}"
+    require_words(await send(await owner_page.get(path), path, **typed))
+    template = (await coach.get("/coach/workout-templates")).ok()[0]
+    edit = await owner_page.get(f"{LIST}/{template['_id']}/edit")
+    require_words(await send(edit, f"{LIST}/{template['_id']}/edit", **typed))
+    for block in await coach.calendar(ana):
+        page = await (await client_page(coach, ana)).get(f"/train/workouts/{block['_id']}")
+        require_words(page)
+        assert {name: block[name] for name in values} == values
+    listed = (await coach.get(f"/coach/programs/{program['_id']}/wblock", startDay=1, endDay=7)).ok()
+    assert [{name: block[name] for name in typed} for block in listed] == 3 * [{"name": "Legs", **values}]
+    assert missing == []

@@ -20,7 +20,7 @@ from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.team import service as team
-from coaching_service.training.workouts.blocks.models import BlockSettings, StoredBlock
+from coaching_service.training.workouts.blocks.models import StoredBlock, WorkoutSettings
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet
@@ -123,7 +123,7 @@ _COLUMNS = (
     *("exercise_title", "superset_id", "exercise_notes", "set_index", "set_type"),
     *("{weight}", "reps", "distance_km", "duration_seconds", "rpe", "rir", "is_completed", "duration_minutes"),
 )
-_SETTINGS = [name for name in names_of(BlockSettings) if name != "isRest"]  # a row is of work
+_SETTINGS = names_of(WorkoutSettings)
 _WEIGHT = {"kg": "weight_kg", "lb": "weight_lbs"}
 _SET_TYPES = {"drop": "dropset", "failure": "failure"}
 

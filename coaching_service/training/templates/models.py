@@ -12,11 +12,12 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
 from coaching_service.training.schedule.models import OnConflict, on_conflict
+from coaching_service.training.workouts.blocks.models import WorkoutSettings
 from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
 
 
-class TemplateDetails(TypedDict):
+class TemplateDetails(WorkoutSettings):
     """The fields of a template without its items."""
 
     name: Annotated[str, Text()]

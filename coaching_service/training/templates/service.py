@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -33,7 +33,14 @@ from coaching_service.training.templates.models import (
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
-from coaching_service.training.workouts.blocks.models import Block, BlockPlan, StoredBlock, no_session, plan_of
+from coaching_service.training.workouts.blocks.models import (
+    Block,
+    BlockPlan,
+    PlannedBlock,
+    StoredBlock,
+    no_session,
+    plan_of,
+)
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items.content import MAX_ITEMS, create_items, load_references
@@ -151,12 +158,12 @@ async def apply(
 
 
 async def apply_named(
-    ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, *, name: str = ""
+    ctx: Context, template_name: str, owner: ScheduleOwner, day: str | int, instead: Mapping[str, object]
 ) -> Block:
     """Add the template with a name, in any case, to a date of a client or a day of a program, and return the new block.
 
-    `name` replaces the name. Raises Forbidden and NotFound for the owner, InvalidFields for `template` if no or more
-    than one template has the name.
+    What is planned in `instead`, and is not empty, replaces what the template has. Raises Forbidden and NotFound for
+    the owner, InvalidFields for `template` if no or more than one template has the name.
     """
     await owner.require_access(ctx)
     where = {"sortName": normalize(template_name)}
@@ -165,7 +172,8 @@ async def apply_named(
         raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
     if len(named) > 1:
         raise invalid_field("template", "is the name of several templates: rename one", code="AMBIGUOUS_TEMPLATE")
-    plan: BlockPlan = {**plan_of(named[0], named[0]["items"]), "name": name or named[0]["name"]}
+    given = {name: value for name, value in take(PlannedBlock, instead).items() if value not in (None, "")}
+    plan = cast("BlockPlan", {**plan_of(named[0], named[0]["items"]), **given})
     return await block_batches.add_to_day(ctx, owner, plan, day)
 
 

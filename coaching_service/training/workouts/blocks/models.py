@@ -95,7 +95,14 @@ class BlockName(TypedDict):
     name: Annotated[str, Text()]
 
 
-class BlockSettings(TypedDict):
+class WorkoutSettings(TypedDict):
+    """What a coach sets for a workout or template as a whole: its fields are shown and copied wherever workouts are.
+
+    Each is `NotRequired` and may be null, since older workouts do not have it; see docs/adding-a-resource.md.
+    """
+
+
+class BlockSettings(WorkoutSettings):
     """What a coach sets for a block as a whole."""
 
     isRest: Annotated[

@@ -399,7 +399,7 @@ async def create_with_text(ctx: Context, owner: ScheduleOwner, form: NewWorkout)
     new_block: BlockInput = {**take(BlockInput, form), "name": form["name"] or ("Rest" if form["isRest"] else "")}
     if template := form["template"]:
         day = new_block["date"] if owner.day_field == "date" else new_block["day"]
-        applied = await templates.apply_named(ctx, template, owner, day, name=new_block["name"])
+        applied = await templates.apply_named(ctx, template, owner, day, new_block)
         _, remarks = await add_text(ctx, owner, applied["_id"], text)
         return applied, remarks
     read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))

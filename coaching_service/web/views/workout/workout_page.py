@@ -31,7 +31,7 @@ from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import ReferenceLoads
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName
+from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName, WorkoutSettings
 from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.content import exercise_ids
@@ -409,7 +409,11 @@ def _describe_loads(loads: ReferenceLoads | None, unit: str) -> list[str]:
 day_pages = WorkoutPages()
 
 
-@day_pages.post(BLOCK, form_of=lambda of: patch_of(input_of(BlockName), of.place_form, name="WorkoutForm"))
+class _WorkoutForm(BlockName, WorkoutSettings):
+    """What a coach changes of a workout as a whole."""
+
+
+@day_pages.post(BLOCK, form_of=lambda of: patch_of(input_of(_WorkoutForm), of.place_form, name="WorkoutForm"))
 async def change_workout(ctx: Context, workout: OpenedWorkout, form: BlockChange) -> Redirect:
     """Rename a workout or move it to another day; on the same day it keeps its position."""
     await workouts.update(ctx, workout.owner, workout.block_id, form)
