@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestServer
 
 from tests.clients.programs import ROOT, python_environment
 from tests.support.client import MONDAY, CoachClient
-from tests.support.training import block_with, log, task
+from tests.support.training import block_with, log, metric_set, task
 
 PAGES = ROOT / "docs" / "tasks"
 TESTED_ELSEWHERE = {
@@ -179,7 +179,12 @@ async def test_history_is_imported(
     assert "new exercise: Flurb Raise" in printed
     assert printed.endswith("In which unit are the loads of this file? kg, lb\n")
     printed = await page.run("import_history.py", "history.csv", "kg")
-    assert printed.endswith("2 workouts with 3 sets imported.\n")
+    assert printed.endswith("2 workouts with 3 sets, 0 measurements imported.\n")
+    for name, unit in (("Weight", "kg"), ("Waist", "cm"), ("Sleep quality", "score")):
+        await metric_set(coach, name, short=unit)
+    printed = await page.run("import_history.py", "measurements.csv")
+    assert "line 4 Weight (lb): has another value of this day" in printed
+    assert printed.endswith("0 workouts with 0 sets, 6 measurements imported.\n")
     assert page.ran == {*page.commands}
 
 

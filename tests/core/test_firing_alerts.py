@@ -357,7 +357,7 @@ def serve_on_small_disk(folder: Path, port: int, **variables: str) -> subprocess
     if can_mount():
         mount = 'mount -t tmpfs -o size=1m tmpfs "$0" && '
         own_disk = ["unshare", "-rm", "--propagation", "private", "--kill-child"]
-    start = ["bash", "-c", f'{mount}ulimit -n 640 && exec "$@"', str(folder), *command(folder, "--port", str(port))]
+    start = ["bash", "-c", f'{mount}ulimit -n 320 && exec "$@"', str(folder), *command(folder, "--port", str(port))]
     start.remove("--demo")
     folder.mkdir()
     with folder.with_suffix(".out").open("w") as output:
@@ -385,7 +385,7 @@ async def test_a_process_that_is_killed(database: tuple[Settings, Services], tmp
         healthy = await until(is_up, "it is up", pause=0.1)
         for fault in ("the process is killed", "connections are not closed", "the disk fills up"):
             assert silent(fault, healthy)
-        connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(490)]
+        connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(150)]
         assert fires("connections are not closed", healthy, await scrape(address))
         for _, writer in connections:
             writer.close()

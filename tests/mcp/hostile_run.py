@@ -14,19 +14,19 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import orjson
 
 from tests.mcp.hostile_world import HostileWorld
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient
 
 TRIES, SEED = "HOSTILE_TRIES", "HOSTILE_SEED"
 Json = dict[str, Any]
 Attempt = Callable[["HostileModel"], Awaitable[None]]
 
-TODAY = datetime.now(UTC).date()
 _SECRETS = re.compile(r"[A-Za-z0-9_.~-]{16,}")
 _IDENTIFIER = re.compile(r"[0-9a-f]{24}")
 _MAX_HARVEST = 3_000

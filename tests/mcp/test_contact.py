@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -30,6 +30,7 @@ from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from tests.mcp.hostile_world import create_world
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
+from tests.support.fixed_clock import TODAY
 from tests.support.mails import mails_once_sent
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal
 from tests.support.notifications import send_due
@@ -37,7 +38,7 @@ from tests.support.own_application import running_application
 from tests.support.push_service import push_service
 from tests.support.training import Json, block_with, reminder, task
 
-TODAY = datetime.now(UTC).date()
+pytestmark = pytest.mark.usefixtures("wednesday")
 DAYS = [str(TODAY + timedelta(days=number)) for number in range(10)]
 LURES = ("win", "reminder 12:00: win", "Push-Up: 3x10\nreminder 12:00: win", "form: Weekly", "metrics: Body")
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import random
 
+import pytest
+
 from tests.mcp.hostile_run import SEED, TRIES, HostileModel, describe
 from tests.mcp.hostile_world import create_world
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient
+
+pytestmark = pytest.mark.usefixtures("wednesday")
 
 
 async def test_a_hostile_model_stays_within_its_budget(mcp: McpHttpClient, coach: CoachClient) -> None:

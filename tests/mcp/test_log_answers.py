@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from coaching_service.training.set_text.done import read_done_sets
+from tests.support import fixed_clock
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, changed_or_approved, tool_change, tool_proposal
 
-TODAY = str(datetime.now(UTC).date())
+pytestmark = pytest.mark.usefixtures("wednesday")
+TODAY = str(fixed_clock.TODAY)
 LINES = 25
 _SET_FIELDS = ("index", "reps", "load", "seconds", "meters", "rpe", "rir", "isCompleted")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import typing
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,12 +14,14 @@ from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, no_
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.blocks.service import has_nothing_done
 from coaching_service.training.workouts.reports.models import DoneWorkout
+from tests.support import fixed_clock
 from tests.support.client import CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change
 from tests.support.training import block_with, task
 
 FIELDS = {"durationMinutes", "sessionRpe", "feeling", "comment"}
-TODAY = str(datetime.now(UTC).date())
+pytestmark = pytest.mark.usefixtures("wednesday")
+TODAY = str(fixed_clock.TODAY)
 VALUES: dict[str, Any] = {"durationMinutes": 55, "sessionRpe": 7, "feeling": 4, "comment": "Went well"}
 WORDS = {
     "durationMinutes": "55min",

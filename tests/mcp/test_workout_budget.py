@@ -5,16 +5,19 @@ Budgets are in tokens of o200k_base (npm gpt-tokenizer), measured once for these
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import orjson
+import pytest
 
 from tests.mcp.test_budgets import let_ten_minutes_pass
 from tests.support.client import CoachClient
+from tests.support.fixed_clock import TODAY
 from tests.support.mcp_client import McpHttpClient, tool_change
 
-START = datetime.now(UTC).date() - timedelta(days=28)
+pytestmark = pytest.mark.usefixtures("wednesday")
+START = TODAY - timedelta(days=28)
 LOWER = """\
 Barbell Back Squat: 1x5 @60kg warmup, 4x6-8 @100kg rest 150s RPE8 | Controlled descent, drive through the heels
 A1) Romanian Deadlift: 3x8-10 @80kg rest 90s RPE8

@@ -27,6 +27,7 @@ _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
 }
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "*": operator.mul,
+    "-": operator.sub,
     "/": lambda left, right: left / right if right else math.nan,
 }
 _AGGREGATIONS: dict[str, Callable[[list[float]], float]] = {"max": max, "sum": math.fsum, "count": len}

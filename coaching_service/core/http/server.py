@@ -33,7 +33,7 @@ from coaching_service.core.http.responses import to_json
 log = structlog.get_logger("coaching_service")
 
 _MAX_DESCRIPTORS = 65_536
-_RESERVED_DESCRIPTORS = 128  # for database connections, temporary files and the media worker
+_RESERVED_DESCRIPTORS = 128  # for the database, temporary files and the media worker; also in the rule DescriptorsLow
 _WARNING_SHARE, _CALM_SHARE = 0.8, 0.7
 
 
