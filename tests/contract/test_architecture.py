@@ -145,6 +145,42 @@ def test_tests_pause_only_between_two_looks() -> None:
     ]
 
 
+# Read the real day. All other tests have a fixed one (`wednesday`, tests/support/fixed_clock.py), so that no result depends on when
+# they run: on which day of the week, or at midnight.
+_OF_THE_REAL_DAY = {
+    "clients/test_views.py": "other processes have their own clock",
+    "contract/test_areas.py": "its company is created before the clock could be moved, and nothing is compared with the day",
+    "contract/test_declared.py": "dates that a declaration may not name are compared with the real one",
+    "core/test_log_lines.py": "a release is compared with the real day",
+    "hostile/boundary_values.py": "its company is created before the clock could be moved",
+    "mcp/call.py": "another process",
+    "mcp/test_chat_confirmation.py": "the database says by its own clock when a token expires",
+    "mcp/test_tool_access.py": "its company is created before the clock could be moved, and nothing is compared with the day",
+    "people/test_availability.py": "the years that are accepted begin at the real day",
+    "people/test_demo.py": "the demo company is written as of now",
+    "reliability/test_assistant_calls.py": "other processes have their own clock",
+    "support/mcp_client.py": "it follows the clock of its test",
+    "support/schedules.py": "the years that are accepted begin at the real day",
+    "training/test_client_programs.py": "it follows the clock of its test",
+    "upgrades/reading.py": "another process, of an earlier release",
+    "web/browser/test_proposals.py": "the browser has its own clock",
+}
+
+
+def test_tests_do_not_find_out_the_day_themselves() -> None:
+    """A day that a test computes is wrong once a year, a week or a day: name `TODAY` of the fixed clock."""
+    tests = ROOT / "tests"
+    reads = r"datetime\.now\([^()]*\)\.date\(\)|\bdate\.today\("
+    found = {
+        file.relative_to(tests).as_posix()
+        for file in tests.rglob("*.py")
+        if file != Path(__file__)
+        and not {"node_modules", ".venv"} & {*file.parts}
+        and re.search(reads, file.read_text("utf-8"))
+    }
+    assert found == {*_OF_THE_REAL_DAY}
+
+
 # Kills, freezes or restarts a process of the service or its database, or restores a backup.
 _DISRUPTS = re.compile(
     r"SIGKILL|SIGSTOP|kill_at\b|\.kill\b|kill_database|\.freeze\(|\.disconnect\b|restore_backup\("

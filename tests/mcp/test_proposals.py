@@ -376,7 +376,7 @@ async def test_a_proposal_whose_records_have_changed_closes_itself(
 ) -> None:
     ana = await coach.create_customer("Ana")
     blocks = [
-        await coach.schedule(ana, str(datetime.now(UTC).date() + timedelta(days=day)), "Legs") for day in range(1, 5)
+        await coach.schedule(ana, str(date.fromisoformat(TODAY) + timedelta(days=day)), "Legs") for day in range(1, 5)
     ]
     days = {"customerId": ana["_id"], "startDate": blocks[0]["date"], "endDate": blocks[3]["date"]}
     proposed = tool_proposal(await mcp.call("clear_schedule", **days), "MANY_REMOVED")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -24,7 +24,7 @@ from tests.support.mcp_client import (
 )
 
 Json = dict[str, Any]
-LONG_AGO = str(datetime.now(UTC).date() - timedelta(days=370))
+LONG_AGO = str(date.fromisoformat(TODAY) - timedelta(days=370))
 
 
 @pytest.fixture
