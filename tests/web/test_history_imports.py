@@ -191,3 +191,37 @@ async def test_a_file_with_many_names_is_imported(coach: CoachClient, owner_page
     page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", sheet.encode())
     page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run"))
     page.says("Imported.", "11 Feb 2026")
+
+
+async def test_files_mean_the_same_through_the_page(coach: CoachClient, owner_page: Visitor) -> None:
+    """Thousands beside decimal commas, lists in cells, flags of warm-ups, and sets without an exercise."""
+    fitbod = "Date,Exercise,Reps,Weight(kg),Duration(s),Distance(m),Incline,Resistance,isWarmup,Note,multiplier\n"
+    sets: dict[str, list[tuple[float | None, float | None, float | None, bool]]] = {
+        "Datum;Übung;Wdh;Gewicht (kg);Distanz (m)\n13.05.2025;Rudern;;;1.500\n13.05.2025;Kniebeuge;5;102,5;\n": [
+            (None, None, 1500, False),
+            (5, 102.5, None, False),
+        ],
+        'Date,Exercise,Sets,Reps,Weight (kg)\n2025-05-13,Squat,2,5,"100, 95"\n2025-05-13,Dip,1,10,12.5\n': [
+            (5, 100, None, False),
+            (5, 95, None, False),
+            (10, 12.5, None, False),
+        ],
+        f"{fitbod}2025-05-13 10:00:00 +0000,Squat,12,20,0,0,0,0,true,,1\n"
+        "2025-05-13 10:00:00 +0000,Squat,10,40,0,0,0,0,false,,1\n": [(12, 20, None, True), (10, 40, None, False)],
+    }
+    for text, expected in sets.items():
+        client = await coach.create_customer("Mara")
+        page = await upload(owner_page, coach, f"/app/import?customerId={client['_id']}", text.encode())
+        page = await ended_page(owner_page, coach, await owner_page.submit(page, f"{page.path}/run", loadUnit="kg"))
+        page.says("Imported.")
+        [block] = await coach.calendar(client, "2025-05-13", "2025-05-13")
+        stored = [each for item in block["items"] for each in item["customerSets"]]
+        assert [(each["reps"], each["load"], each["meters"], each["isWarmup"]) for each in stored] == expected, text
+
+    mara = await coach.create_customer("Mara")
+    lifts = b"Date,Lift Type,Reps,Weight (kg)\n2025-05-13,Squat,5,100\n"
+    page = await upload(owner_page, coach, f"/app/import?customerId={mara['_id']}", lifts)
+    page.says("Which column has the name of the exercise?", "Lift Type")
+    refused = await owner_page.submit(page, f"{page.path}/run")
+    refused.ok(400).says("columns.0.answer is required")
+    assert await coach.calendar(mara, "2025-05-13", "2025-05-13") == []
