@@ -1,4 +1,8 @@
-"""A queue for a limited resource that companies share fairly: one with many requests does not delay the others."""
+"""What requests wait for, in this order: the lock of a schedule, a slot that companies share fairly, a transaction.
+
+Those who write the same documents wait for a lock instead of repeating transactions. A transaction that waited for a
+lock, or for a slot, would wait for requests that may be waiting for what it has written.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,49 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from weakref import WeakValueDictionary
 
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.locks import require_no_transaction
 from coaching_service.core.metrics import Metrics, QueueMetrics
+
+_in_transaction: ContextVar[bool] = ContextVar("in_transaction", default=False)
+
+
+class KeyedLocks:
+    """One lock for each key that is in use. Transactions of other processes do not wait."""
+
+    def __init__(self) -> None:
+        self._locks: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
+
+    def lock_of(self, key: Hashable) -> asyncio.Lock:
+        """Return the lock of `key`, which exists as long as any caller refers to it."""
+        lock = self._locks.get(key)
+        if lock is None:
+            lock = self._locks[key] = asyncio.Lock()
+        return lock
+
+
+def require_no_transaction() -> None:
+    """Raise RuntimeError within a transaction, where nothing may wait for a lock or a slot."""
+    if _in_transaction.get():
+        raise RuntimeError("a lock or slot is acquired before the transaction, never inside it")
+
+
+@contextmanager
+def within_transaction() -> Iterator[None]:
+    """Run a transaction, in which `require_no_transaction` raises."""
+    token = _in_transaction.set(True)
+    try:
+        yield
+    finally:
+        _in_transaction.reset(token)
+
+
+# --- Slots: a company with many requests does not delay the others ----------------------------------------------------
+
 
 _SHARED_SECONDS = 1.0
 _PIECES = 4

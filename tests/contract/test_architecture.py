@@ -73,8 +73,8 @@ def test_other_locks_are_held_for_no_transaction() -> None:
     assert modules_with(
         "asyncio.Lock(", "(asyncio.Lock)", "=asyncio.Lock)", "asyncio.Semaphore", "asyncio.Condition"
     ) == [
-        "core/locks.py",  # acquired by RequestSlot
         "core/rate_limits.py",  # one update, before the request
+        "core/slots.py",  # acquired by RequestSlot
         "mcp/message_handler.py",  # an import
         "supervisor/supervisor.py",  # has no database
     ]

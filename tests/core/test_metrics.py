@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from prometheus_client.parser import text_string_to_metric_families
 
 from coaching_service import __version__, features
-from coaching_service.core.database.backlogs import count_backlog
+from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable

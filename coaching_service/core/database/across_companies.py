@@ -1,4 +1,4 @@
-"""Writes across companies: neither recorded nor part of a transaction, and only of what no process caches."""
+"""Writes across companies, neither recorded nor in a transaction, of what no process caches; and how much waits."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from coaching_service.core.database.collections import D, Document, Filter, with
 from coaching_service.core.database.context import Collection, Services
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.metrics import NO_BACKLOG, Backlog
 
 _NOT_DURABLE = WriteConcern(w=1, j=False)
 
@@ -90,3 +91,23 @@ def _uncached(collection: Documents[Any], services: Services) -> Collection:
     if collection.is_cached:
         raise RuntimeError(f"{collection.name} is cached: change it in a transaction of Documents, which waits")
     return collection.across_companies(services)
+
+
+async def count_backlog(
+    collection: Collection, where: Document, since: str, limit: int, *, hint: str, order: str | None = None
+) -> Backlog:
+    """Count the documents that satisfy `where`, at most `limit`, in `order` [by the time `since`] from the first on.
+
+    `hint` is an index by which they are found; it should have the field `since`, so that no document is read.
+    """
+    waited: Document = {"$divide": [{"$subtract": ["$$NOW", "$since"]}, 1000]}
+    stages: list[Document] = [
+        {"$match": where},
+        {"$sort": {order or since: 1}},
+        {"$limit": limit},
+        {"$group": {"_id": None, "count": {"$sum": 1}, "since": {"$min": f"${since}"}}},
+        {"$project": {"_id": 0, "count": 1, "oldestSeconds": {"$max": [0, waited]}}},
+    ]
+    cursor: Any = collection.aggregate(stages, hint=hint)
+    counted: list[Backlog] = await cursor.to_list(1)
+    return counted[0] if counted else NO_BACKLOG

@@ -22,12 +22,11 @@ from coaching_service.core.database.recording import ChangeRecorder, Interface
 from coaching_service.core.database.worker_thread import WorkerThread
 from coaching_service.core.events import DomainEvent, EventBus
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.locks import KeyedLocks
 from coaching_service.core.media import MediaWorker, StorageQuota, UploadLimits
 from coaching_service.core.metrics import Metrics
 from coaching_service.core.outbound.client import OutboundClient
 from coaching_service.core.signals import CompanySignals
-from coaching_service.core.slots import RequestSlots, WorkSlots
+from coaching_service.core.slots import KeyedLocks, RequestSlots, WorkSlots
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER
 

@@ -9,8 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from coaching_service.core.database.context import Context
-from coaching_service.core.locks import require_no_transaction
-from coaching_service.core.slots import RequestSlots, overloaded
+from coaching_service.core.slots import RequestSlots, overloaded, require_no_transaction
 
 if TYPE_CHECKING:
     from types import TracebackType

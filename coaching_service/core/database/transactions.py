@@ -23,7 +23,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.recording import ChangeRecorder
 from coaching_service.core.database.worker_thread import ThreadSession
 from coaching_service.core.errors import Conflict, ExternalIdTaken, Unavailable
-from coaching_service.core.locks import within_transaction
+from coaching_service.core.slots import within_transaction
 from coaching_service.core.tracing import measure
 
 P = ParamSpec("P")

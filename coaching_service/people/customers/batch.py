@@ -19,7 +19,6 @@ from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Upserted, stored_identity, upsert
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.independent_entries import InvalidEntry
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import REQUIRED
 from coaching_service.people.customers import counters, list_store, service, store
@@ -37,6 +36,7 @@ from coaching_service.people.customers.models import (
     CustomersCreated,
     CustomerUpsert,
     Duplicate,
+    InvalidEntry,
     NewCustomer,
     NewCustomerDocument,
     OnConflict,

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast, get_args
 from zlib import crc32
 
 from coaching_service.core.changes.undo import DocumentsRestored
-from coaching_service.core.database.backlogs import count_backlog
+from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, PipelineStage, now
 from coaching_service.core.dates import next_midnight

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
-from marshmallow import fields
+from marshmallow import Schema, ValidationError, fields
 
 from coaching_service.core.database.models import Stored
 from coaching_service.core.errors import FieldError
@@ -17,12 +17,65 @@ from coaching_service.core.external_identity import Identity, IdentityFields, Id
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import UNSET, Change, Default, Description, Label, Optional, Part, Partial, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.independent_entries import EntryError, IndependentEntries, InvalidEntry
 from coaching_service.core.list_selection import RecordQuery
 from coaching_service.core.query import FormVersion
-from coaching_service.core.validation import Date, Email, ListOf, Message, StringList, Text, Timezone, Version, patch_of
+from coaching_service.core.validation import (
+    Date,
+    Email,
+    Identifier,
+    ListOf,
+    Message,
+    Output,
+    StringList,
+    Text,
+    Timezone,
+    Version,
+    field_errors,
+    patch_of,
+)
 from coaching_service.people.customers.trainer_filter import TrainerOrNone
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
+
+# --- batches whose entries are validated one by one: an invalid entry does not refuse the others ----------------------
+
+
+@dataclass(frozen=True)
+class InvalidEntry:
+    """An entry of a batch that is not valid: its errors by field, relative to the entry."""
+
+    errors: Sequence[FieldError]
+
+
+class IndependentEntries(ListOf):
+    """A JSON array of 1 to `maximum` objects, each loaded by `schema`, or as an InvalidEntry."""
+
+    def __init__(self, schema: type[Schema], *, maximum: int, **options: Any) -> None:
+        super().__init__(fields.Nested(schema), minimum=1, maximum=maximum, **options)
+
+    def _load_entries(self, value: list[Any], **_: Any) -> list[Any]:
+        return [self._load_entry(entry) for entry in value]
+
+    def _load_entry(self, value: Any) -> Mapping[str, Any] | InvalidEntry:
+        try:
+            entry: Mapping[str, Any] = self.inner.deserialize(value)
+        except ValidationError as error:
+            return InvalidEntry(field_errors(error))
+        return entry
+
+
+class EntryError(Output):
+    """What is wrong with an entry of a batch."""
+
+    field = fields.String(metadata={"description": "The field, relative to the entry; empty for the entry itself."})
+    code = fields.String(metadata={"description": "A stable code, such as `REQUIRED`."})
+    message = fields.String(metadata={"description": "What is wrong, for people; it follows the name of the field."})
+    _id = Identifier(
+        metadata={"description": "With `EXTERNAL_ID_TAKEN`: the record that has the identifier.", "optional": True}
+    )
+
+
+# --- clients ---------------------------------------------------------------------------------------------------------
+
 
 _EARLIEST_ZONE = timedelta(hours=14)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from coaching_service.core.database.backlogs import count_backlog
+from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, now

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from coaching_service.core.database.backlogs import count_backlog
+from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents, now

@@ -12,7 +12,7 @@ from pymongo import UpdateOne
 from coaching_service.core.changes.numbering.batches import NewChange, NumberBatch, batches, counters
 from coaching_service.core.changes.store import BY_PENDING, PENDING, changes
 from coaching_service.core.database import leases
-from coaching_service.core.database.backlogs import count_backlog
+from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.transactions import transactional
