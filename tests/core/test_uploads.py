@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 from PIL import Image
 
+from coaching_service.core.http.uploads import clean_file_name
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.pdf_files import make_pdf
 from tests.support.service_process import until
@@ -266,3 +267,17 @@ async def test_concurrent_uploads_are_all_stored(coach: CoachClient, ana: str) -
     replies = await asyncio.gather(*(add(coach, ana, picture(), "1", f"2026-01-{day:02}") for day in range(1, 13)))
     assert all(reply.status == 201 for reply in replies)
     assert await stored(coach) == (24, 0)
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ("x" * 300 + ".pdf", "x" * 196 + ".pdf"),
+        ("x" * 196 + ".pdf", "x" * 196 + ".pdf"),
+        ("plans/" + "é" * 201 + ".PDF", "é" * 196 + ".PDF"),
+        ("x" * 300, "x" * 200),
+        ("x" * 300 + "." + "y" * 50, "x" * 190 + "." + "y" * 9),
+    ],
+)
+def test_a_name_that_is_cut_keeps_its_ending(sent: str, kept: str) -> None:
+    assert clean_file_name(sent) == kept
