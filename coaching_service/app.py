@@ -129,7 +129,7 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
     services.tools.update({tool.name: tool for tool in tools_of((*features.TOOLS, *features.VIEW_TOOLS))})
     icon_url = services.base_url + static_files.url_of("icon.svg")
 
-    def make() -> Servers:
+    def create() -> Servers:
         from coaching_service.mcp.server import make_servers  # not needed before, and large
 
         return make_servers(
@@ -137,7 +137,7 @@ def _mcp_endpoint(settings: Settings, services: Services, dependencies: HandlerD
         )
 
     return McpEndpoint(
-        MessageHandler(make),
+        MessageHandler(create),
         services,
         _authentication(authenticate_assistant, settings, dependencies.request_limits),
         settings.max_body_bytes,

@@ -289,7 +289,7 @@ _STEPS: Steps = {
     customers_subscribers.COUNT_GROUPS: customers_subscribers.count_groups,
     account_service.ERASE: erasure.erase_company,
     tombstones.STORE: tombstones.store_step,
-    conversation_notifications.EARLIER_JOB: conversation_notifications.follow_earlier_job,
+    conversation_notifications.EARLIER_JOB: conversation_notifications.make_earlier_job_due,
     waiting_messages.DELIVER: waiting_messages.deliver,
     conversation_attachments.DISCARD: conversation_attachments.discard_unsent,
     figures_renewal.FIND_DUE: figures_renewal.queue_due,

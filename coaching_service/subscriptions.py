@@ -58,7 +58,7 @@ from coaching_service.training.workouts.blocks.models import (
     ScheduleChanged,
     ScheduleShifted,
 )
-from coaching_service.training.workouts.blocks.subscribers import follow_restored_workouts, follow_written_workouts
+from coaching_service.training.workouts.blocks.subscribers import record_written_workouts, update_restored_workouts
 
 
 def assemble() -> EventBus:
@@ -69,9 +69,9 @@ def assemble() -> EventBus:
         CustomersCreated,
         customer_access.invite_new_customers,
         metrics.assign_automatic_sets,
-        group_programs.follow_new_customers,
+        group_programs.enrol_new_customers,
     )
-    events.subscribe(GroupsChanged, group_programs.follow_groups)
+    events.subscribe(GroupsChanged, group_programs.assign_programs_of_groups)
     events.subscribe(ProgramDeleted, group_programs.forget_program)
     events.subscribe(
         CustomersDeleted,
@@ -89,7 +89,7 @@ def assemble() -> EventBus:
         assistants.revoke_grants_of_coach,
         customers.unassign_customers_of_coach,
     )
-    events.subscribe(CoachNotificationsChanged, renewal.follow_settings)
+    events.subscribe(CoachNotificationsChanged, renewal.make_next_digest_due)
     events.subscribe(SignInEmailChanged, sessions.end_sessions_of_coach)
     events.subscribe(IdentityDisplaced, sessions.end_displaced_sessions)
     events.subscribe(SessionsEnded, push.end_with_sessions)
@@ -97,30 +97,30 @@ def assemble() -> EventBus:
     events.subscribe(CompletedWorkChanged, personal_records.update_records, compliance.mark_figures_due)
     events.subscribe(RecordedItemsRescheduled, metrics.move_values, form_responses.move_responses)
     events.subscribe(ScheduleChanged, compliance.mark_figures_due)
-    events.subscribe(ScheduleShifted, assignments.follow_shift)
-    events.subscribe(AvailabilityChanged, check_ins.follow_availability)
-    events.subscribe(BodyWeightsChanged, training_load_renewal.follow_body_weights)
+    events.subscribe(ScheduleShifted, assignments.record_shift)
+    events.subscribe(AvailabilityChanged, check_ins.reschedule_check_ins)
+    events.subscribe(BodyWeightsChanged, training_load_renewal.renew_added_loads)
     events.subscribe(LoadTypeChanged, training_load_renewal.queue_renewal)
-    events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.follow_load_unit)
+    events.subscribe(LoadUnitChanged, load_unit.require_no_loads, customers.set_load_unit_of_all)
     events.subscribe(FigureSettingsChanged, renewal.queue_renewal_of_all)
     events.subscribe(
         CompanyResumed, webhooks.forget_failures, renewal.queue_renewal_of_all, check_in_scheduling.continue_postponed
     )
-    events.subscribe(DocumentsWritten, follow_written_workouts)
+    events.subscribe(DocumentsWritten, record_written_workouts)
     events.subscribe(RestorationPlanned, waiting_messages.require_unread, assignments.require_single_copies)
     events.subscribe(
         DocumentsRestored,
-        follow_restored_workouts,
-        service.follow_restored_values,
+        update_restored_workouts,
+        service.copy_restored_body_weights,
         customers.count_restored_customers,
         attention.mark_restored_due,
-        check_ins.follow_restored_check_ins,
-        availability.follow_restored_periods,
-        waiting_messages.follow_undo,
+        check_ins.unschedule_removed_check_ins,
+        availability.publish_restored_periods,
+        waiting_messages.withdraw_undone_messages,
     )
-    events.subscribe(ImportUndoRequested, history_undoing.follow_request)
+    events.subscribe(ImportUndoRequested, history_undoing.begin_requested)
     events.subscribe(ItemLogged, compliance.mark_figures_due)
     events.subscribe(MessageCreated, message_notifications.make_due)
     events.subscribe(MessagesRead, message_notifications.withdraw)
-    events.subscribe(MessagesRecalled, proposals.follow_recall)
+    events.subscribe(MessagesRecalled, proposals.mark_recalled)
     return events

@@ -52,7 +52,7 @@ class DeferredChange:
         """Return the value of a field as it was sent, not validated; None if it was not sent."""
         return self._data.get(name) if isinstance(self._data, Mapping) else None
 
-    def as_type(self, stored_type: str) -> dict[str, Any]:  # a TypedDict of that type, which the caller knows
+    def validate_as(self, stored_type: str) -> dict[str, Any]:  # a TypedDict of that type, which the caller knows
         """Return the change as the schema of `stored_type` loads it. Raises InvalidFields."""
         try:
             change: dict[str, Any] = self._by_type[stored_type].load(self._data)

@@ -42,9 +42,9 @@ def converter_of(hint: Any) -> Converter:
         return _SCALARS[hint]
     if is_typeddict(hint):
         return _typed_dict(hint)
-    if (make := _GENERIC.get(get_origin(hint))) is None:
+    if (convert := _GENERIC.get(get_origin(hint))) is None:
         raise TypeError(f"{hint} cannot be read from JSON")
-    return make(get_args(hint))
+    return convert(get_args(hint))
 
 
 def _error(path: str, message: str, code: str) -> InvalidFields:

@@ -245,16 +245,16 @@ class ListPart:
 
     # --- the entries to show -----------------------------------------------------------------------------------
 
-    def cut(self, stored: Sequence[S]) -> tuple[list[S], str | None]:
+    def take_page(self, stored: Sequence[S]) -> tuple[list[S], str | None]:
         """Return the entries to show, without private sort fields, and the cursor of what follows."""
         return [self._without_private(entry) for entry in stored[: self._size]], self._cursor_of(stored)
 
-    def cut_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
-        """Return what `cut` does of all entries of the list in ascending order."""
+    def take_page_from(self, entries: Iterable[S]) -> tuple[list[S], str | None]:
+        """Return what `take_page` does of all entries of the list in ascending order."""
         following = [entry for entry in entries if self._values is None or self._sort_values(entry) > self._values]
-        return self.cut(following[self.skip : self.skip + self.limit])
+        return self.take_page(following[self.skip : self.skip + self.limit])
 
-    def cut_ranked(self, ids: Sequence[ObjectId]) -> tuple[list[ObjectId], str | None]:
+    def take_ranked(self, ids: Sequence[ObjectId]) -> tuple[list[ObjectId], str | None]:
         """Return the entries to show of all entries `ids`, in their order, and the cursor of what follows.
 
         The first page has the first entries of the list; those after a cursor are the others by identifier, so that

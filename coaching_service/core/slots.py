@@ -75,8 +75,8 @@ class Sharing:
         self._latest: Hashable = self  # no company yet
         self._until = -math.inf
 
-    def see(self, company: Hashable) -> None:
-        """Notice a request of a company."""
+    def record_request_of(self, company: Hashable) -> None:
+        """Record that a company uses the service."""
         if company != self._latest:
             if self._latest is not self:
                 self._until = self._clock() + _SHARED_SECONDS
@@ -168,7 +168,7 @@ class RequestSlots:
         Raises Unavailable if the queue is full or the wait too long, RuntimeError within a transaction.
         """
         require_no_transaction()
-        self._sharing.see(company)
+        self._sharing.record_request_of(company)
         held = self._held.get(company, 0)
         if self._free > 0 and held < self._limit() and company not in self._waiting:
             self._free -= 1

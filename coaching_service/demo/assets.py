@@ -14,7 +14,7 @@ from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import content, training
+from coaching_service.demo import samples, training
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -37,7 +37,7 @@ class Assets:
 
     company_id: ObjectId = field(default_factory=ObjectId)
     customer_ids: dict[str, ObjectId] = field(
-        default_factory=lambda: {client.name: ObjectId() for client in content.CLIENTS}
+        default_factory=lambda: {client.name: ObjectId() for client in samples.CLIENTS}
     )
     files: dict[str, StoredFile] = field(default_factory=dict)
 
@@ -72,23 +72,23 @@ def _draw_all(customer_ids: Mapping[str, ObjectId], today: date) -> Iterator[tup
     """Yield every drawing with its path and the client it belongs to."""
     from coaching_service.demo import drawings
 
-    for *_, pose in content.EXERCISES:
+    for *_, pose in samples.EXERCISES:
         yield f"exercise/{pose}", drawings.draw_exercise(pose), None
-    for number, client in enumerate(content.CLIENTS):
+    for number, client in enumerate(samples.CLIENTS):
         customer_id = customer_ids[client.name]
         yield f"profile/{client.name}", drawings.draw_profile(number), customer_id
-        if client.name in content.WITH_PHOTOS:
+        if client.name in samples.WITH_PHOTOS:
             for index, (_, values) in enumerate(photo_dates(client, today)):
                 for side in SIDES.values():
                     drawing = drawings.draw_progress(side, values["Waist"], number)
                     yield f"progress/{client.name}/{index}/{side}", drawing, customer_id
-        if client.name in content.WITH_PLAN:
+        if client.name in samples.WITH_PLAN:
             for version in range(1, PLAN_VERSIONS + 1):
                 page = drawings.draw_plan(f"Nutrition plan {version}", _PLAN_LINES[version - 1 :])
                 yield f"plan/{client.name}/{version}", page, customer_id
 
 
-def photo_dates(client: content.Client, today: date) -> list[tuple[date, dict[str, float]]]:
+def photo_dates(client: samples.Client, today: date) -> list[tuple[date, dict[str, float]]]:
     """Return the first, a middle and the last date with measurements of a client, on which photos are taken."""
     measurements = training.measurements(client, today)
     return [measurements[0], measurements[len(measurements) // 2], measurements[-1]]

@@ -14,9 +14,9 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import content, training
+from coaching_service.demo import samples, training
 from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
-from coaching_service.demo.content import Client
+from coaching_service.demo.samples import Client
 from coaching_service.library.exercises import customization, muscles
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.forms import service as forms
@@ -62,15 +62,15 @@ async def fill_company(
 ) -> None:
     """Add the content to the company of `owner`; the colleague signs in with the password of `password_hash`."""
     ctx = ctx.acting_as(owner)
-    name, email = content.COLLEAGUE
+    name, email = samples.COLLEAGUE
     colleague = await team.create_employee(ctx, name, email, sorted(ALL_PERMISSIONS), "assigned", password_hash)
     report("exercises, forms, metrics and programs")
     check_in, program_id = await _create_library(ctx, assets)
     report("clients, their training and their photos")
     trainers = {"owner": owner.id, "colleague": colleague["_id"], "": None}
-    for client in content.CLIENTS:
+    for client in samples.CLIENTS:
         await _create_client(ctx, client, trainers[client.trainer], assets, check_in, program_id)
-    for archived_name, surname, groups in content.ARCHIVED_CLIENTS:
+    for archived_name, surname, groups in samples.ARCHIVED_CLIENTS:
         details: CustomerDetails = {"name": archived_name, "surname": surname, "groups": list(groups)}
         document = batch.build_document(details, str(uuid.uuid4()), sample=True, archived=True)
         await batch.add_many(ctx, [document])
@@ -81,18 +81,18 @@ async def fill_company(
 
 async def _create_library(ctx: Context, assets: Assets) -> tuple[Form, ObjectId]:
     """Create the libraries; returns the form of the weekly check-in and the first program."""
-    for exercise in content.EXERCISES:
+    for exercise in samples.EXERCISES:
         await _create_exercise(ctx, assets, *exercise)
-    created_forms = {form["name"]: await forms.create(ctx, cast("Any", form)) for form in content.FORMS}
-    for name, definitions in content.METRIC_SETS:
+    created_forms = {form["name"]: await forms.create(ctx, cast("Any", form)) for form in samples.FORMS}
+    for name, definitions in samples.METRIC_SETS:
         fields = [{"name": metric, "metricUnitId": unit_id(unit)} for metric, unit in definitions]
         metric_set = {"name": name, "assignAutomatically": False, "metrics": fields}
         await metric_sets.create(ctx, cast("Any", metric_set))
-    for name, template_type, tags, session in content.TEMPLATES:
-        template = {"name": name, "type": template_type, "tags": list(tags), "items": content.plan_items(session)}
+    for name, template_type, tags, session in samples.TEMPLATES:
+        template = {"name": name, "type": template_type, "tags": list(tags), "items": samples.plan_items(session)}
         await templates.create(ctx, cast("Any", template))
-    program_ids = [await _create_program(ctx, *program) for program in content.PROGRAMS]
-    return created_forms[content.CHECK_IN], program_ids[0]
+    program_ids = [await _create_program(ctx, *program) for program in samples.PROGRAMS]
+    return created_forms[samples.CHECK_IN], program_ids[0]
 
 
 async def _create_exercise(
@@ -122,8 +122,8 @@ async def _create_program(
     plans = []
     for week in range(weeks):
         for number, day in enumerate(days):
-            session = content.PROGRAM_SESSIONS[number % len(content.PROGRAM_SESSIONS)]
-            items = content.plan_items(session, 0.6 + 0.025 * week)
+            session = samples.PROGRAM_SESSIONS[number % len(samples.PROGRAM_SESSIONS)]
+            items = samples.plan_items(session, 0.6 + 0.025 * week)
             plans.append({"name": session, "day": 7 * week + day, "isRest": False, "items": items})
     await batches.write(ctx, programs.ProgramPlan(program["_id"]), batches.Batch(created=cast("Any", plans)), [])
     return program["_id"]
@@ -142,7 +142,7 @@ async def _create_client(
     weekly = await check_ins.create(ctx, customer_id, _weekly(check_in, client_today - timedelta(weeks=client.weeks)))
     answered = training.past_check_ins(client, weekly["_id"], check_in, client_today)
     program: list[BlockPlan] = []
-    if client.name == content.WITH_PROGRAM:
+    if client.name == samples.WITH_PROGRAM:
         monday = today - timedelta(days=today.weekday() + 7)
         dated = await programs.get_dated(ctx, program_id, str(monday))
         assigned = await assignments.add_to_calendar(ctx, dated, customer_id, first=str(today))
@@ -158,12 +158,12 @@ async def _create_client(
             ctx, customer_id, {"content": text, "isPinned": False, "isHealth": client.character == "injured"}
         )
     await _add_messages(ctx, client, customer_id)
-    reviewed = today - timedelta(days=content.REVIEWED_AFTER_DAYS)
+    reviewed = today - timedelta(days=samples.REVIEWED_AFTER_DAYS)
     for response in await form_responses.list_between(ctx, customer_id, None, str(reviewed)):
         await form_responses.set_reviewed(ctx, response["_id"], reviewed=True)
-    if client.name in content.WITH_PHOTOS:
+    if client.name in samples.WITH_PHOTOS:
         await _add_photos(ctx, client, assets, today)
-    if client.name in content.WITH_PLAN:
+    if client.name in samples.WITH_PLAN:
         for version in range(1, PLAN_VERSIONS + 1):
             file = await assets.attach(ctx, f"plan/{client.name}/{version}")
             await nutrition_plans.upload(ctx, customer_id, file)
@@ -186,16 +186,16 @@ async def _add_messages(ctx: Context, client: Client, customer_id: ObjectId) -> 
         "client": {"type": "client", "_id": customer_id, "name": f"{client.name} {client.surname}"},
         "coach": actor_of(ctx),
     }
-    samples: list[SampleMessage] = [
+    messages: list[SampleMessage] = [
         {
             "author": authors[message.author],
             "text": message.text,
             "at": now() - timedelta(hours=message.hours_ago),
             "isRead": message.is_read,
         }
-        for message in content.MESSAGES.get(client.name, ())
+        for message in samples.MESSAGES.get(client.name, ())
     ]
-    await conversation.create_samples(ctx, customer_id, samples)
+    await conversation.create_samples(ctx, customer_id, messages)
 
 
 async def _add_customer(ctx: Context, client: Client, trainer: ObjectId | None, assets: Assets, today: date) -> None:

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import content
-from coaching_service.demo.content import Character, Client
+from coaching_service.demo import samples
+from coaching_service.demo.samples import Character, Client
 from coaching_service.library.forms.models import Form
 from coaching_service.training.workouts.blocks.models import BlockPlan, LoggedBlock
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
@@ -47,7 +47,7 @@ def schedule(client: Client, today: date, program: Sequence[BlockPlan] = ()) -> 
 
 def _plan(client: Client, session: str, week: int, day: date) -> BlockPlan:
     factor = client.strength * (1 + 0.02 * min(week, client.weeks))
-    items = cast("list[WorkItem]", content.plan_items(session, factor))
+    items = cast("list[WorkItem]", samples.plan_items(session, factor))
     return {"name": session, "date": str(day), "isRest": False, "items": items}
 
 
@@ -90,7 +90,7 @@ def _effort(character: Character, week: int, randomizer: random.Random) -> float
 
 
 def _comment(client: Client, week: int) -> str:
-    comments = content.ANSWERS[client.character]
+    comments = samples.ANSWERS[client.character]
     return comments[min(len(comments) - 1, len(comments) * week // client.weeks)]
 
 
@@ -101,7 +101,7 @@ def _log_item(
         return None
     if item["type"] == "TASK":
         return {"isCompleted": True, "comment": None}
-    if client.character == "injured" and week >= _INJURED_SINCE and item.get("exerciseId") in content.LEG_EXERCISES:
+    if client.character == "injured" and week >= _INJURED_SINCE and item.get("exerciseId") in samples.LEG_EXERCISES:
         if week < _EASING_SINCE:
             return None
         return {"isCompleted": True, "comment": "Light, no pain", "customerSets": _sets(client, item, 0.5, randomizer)}

@@ -26,8 +26,8 @@ class MessageHandler:
     memory, and every start saves the time. Other requests are answered meanwhile.
     """
 
-    def __init__(self, make: Callable[[], Servers]) -> None:
-        self._make = make
+    def __init__(self, create_servers: Callable[[], Servers]) -> None:
+        self._create_servers = create_servers
         self._handle: Handle | None = None
         self._loading = asyncio.Lock()
 
@@ -42,7 +42,7 @@ class MessageHandler:
     def _load(self) -> Handle:
         from coaching_service.mcp.transport import handle_message
 
-        handle = partial(handle_message, self._make())
+        handle = partial(handle_message, self._create_servers())
         if gc.get_freeze_count():  # the service has started, and these objects live as long as the others
             gc.freeze()
         return handle

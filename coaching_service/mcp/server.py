@@ -151,7 +151,9 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
             result, observation.outcome = await _call(tool, caller, params, slots)
             return await apps.add_view_data(caller.ctx, result) if caller.shows_views else result
 
-    def make(on_list_resources: Any = None, on_list_templates: Any = None, on_read_resource: Any = None) -> Server[Any]:
+    def create(
+        on_list_resources: Any = None, on_list_templates: Any = None, on_read_resource: Any = None
+    ) -> Server[Any]:
         server: Server[Any] = Server(
             "coaching-service",
             version=__version__,
@@ -177,9 +179,9 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         server.middleware.clear()  # OpenTelemetry spans, which are not collected and take half the time of a call
         return server
 
-    showing = make(_list_resources, _list_resource_templates, _read_resource)
+    showing = create(_list_resources, _list_resource_templates, _read_resource)
     showing.extensions[apps.EXTENSION] = {}
-    return Servers(make(), showing, READ_ONLY_INSTRUCTIONS)
+    return Servers(create(), showing, READ_ONLY_INSTRUCTIONS)
 
 
 def _require_no_cursor(params: PaginatedRequestParams | None, listed: str) -> None:

@@ -23,7 +23,7 @@ from coaching_service.people.notification_settings import Kind
 from coaching_service.people.notifications import sending as notifications
 from coaching_service.people.notifications.models import DueNotification, Message, Notification, Subject
 from coaching_service.training.visibility import service as visibility
-from coaching_service.training.workouts.items.content import time_of_day
+from coaching_service.training.workouts.items.service import time_of_day
 from coaching_service.training.workouts.reports.blocks import find_agenda
 from coaching_service.training.workouts.reports.models import AgendaBlock
 

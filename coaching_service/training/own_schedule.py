@@ -21,14 +21,14 @@ from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockName, BlockPlan, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
 from coaching_service.training.workouts.blocks.service import has_nothing_done
-from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.content import MAX_ITEMS, resolve_items
 from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, ItemInput
+from coaching_service.training.workouts.items.service import MAX_ITEMS, resolve_items
 from coaching_service.training.workouts.shared_routes import ITEM_EXAMPLE
 
 # --- Changes of clients to their calendar as they are sent ------------------------------------------------------------
@@ -158,14 +158,14 @@ async def add_items(ctx: Context, block_id: ObjectId, items: Sequence[ItemInput]
     """Add items to a workout that the caller, a client, has added. Raises as `update`."""
     calendar, _ = await _begin_own(ctx, block_id)
     for item in items:
-        await item_service.create_item(ctx, calendar, block_id, item)
+        await block_items.create_item(ctx, calendar, block_id, item)
 
 
 @transactional
 async def delete_item(ctx: Context, block_id: ObjectId, item_id: ObjectId) -> None:
     """Remove an item from a workout that the caller, a client, has added. Raises as `update`."""
     calendar, _ = await _begin_own(ctx, block_id)
-    await item_service.delete_item(ctx, calendar, block_id, item_id)
+    await block_items.delete_item(ctx, calendar, block_id, item_id)
 
 
 async def get_own(ctx: Context, block_id: ObjectId) -> Block:

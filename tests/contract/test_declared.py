@@ -44,6 +44,16 @@ def test_the_source_has_the_name_of_every_operation() -> None:
         assert handler in handlers or f'"{route.operation_id}"' in source, route.operation_id
 
 
+def test_the_source_has_the_name_of_every_form() -> None:
+    """As the name of its handler, which a template or the history shows; those of Records follow from a record's."""
+    records = {"program", "template", "exercise", "form", "metric_set", "employee", "api_key", "webhook"}
+    declared_once = {f"{verb}_{record}" for verb in ("update", "delete") for record in records}
+    source = "".join(module.read_text("utf-8") for module in (Path(features.__file__).parent / "web").rglob("*.py"))
+    forms = {page.name for page in views.list_pages() if page.method == "POST" and page.preview_of is None}
+    assert {"log_exercise", "add_task", "archive_program"} < forms
+    assert [name for name in sorted(forms - declared_once) if f"def {name}(" not in source] == []
+
+
 def dates_in(schema: Schema, path: str = "") -> Iterator[tuple[str, Date]]:
     """The fields of a schema that are dates, by path."""
     for name, each in schema.fields.items():

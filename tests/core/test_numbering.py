@@ -276,7 +276,7 @@ async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPat
     """Errors of the database and of the program, in the stream and while numbering."""
     monkeypatch.setattr(sequencer, "_RETRY_SECONDS", 0.01)
     failures = [AutoReconnect("lost"), RuntimeError("unknown"), TimeoutError()]
-    number, follow = store.number, store.follow
+    number, follow = store.number, store.watch_new_changes
 
     async def number_or_fail(*arguments: Any) -> int:
         if failures:
@@ -289,7 +289,7 @@ async def test_failures_are_survived(ctx: Context, monkeypatch: pytest.MonkeyPat
         follow(*arguments)
 
     monkeypatch.setattr(store, "number", number_or_fail)
-    monkeypatch.setattr(store, "follow", follow_or_fail)
+    monkeypatch.setattr(store, "watch_new_changes", follow_or_fail)
     async with sequencing(ctx.services):
         ids = await create_clients(ctx, 3)
         await all_numbered(ctx, ids)

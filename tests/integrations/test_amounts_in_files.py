@@ -11,7 +11,7 @@ from coaching_service.core.dates import local_date
 from coaching_service.core.validation import TEXT_LENGTH
 from coaching_service.integrations.history_files.rosters import read_roster
 from coaching_service.integrations.history_files.set_rows import Answers, SetRow
-from coaching_service.integrations.history_files.values import InvalidValue, Moment, read_moment
+from coaching_service.integrations.history_files.values import DateAndTime, InvalidValue, read_date_and_time
 from tests.integrations.test_history_files import HEVY, TRAINHEROIC, read
 from tests.support.client import CoachClient
 from tests.support.imported_history import workouts
@@ -261,13 +261,13 @@ async def test_texts_that_are_cut_are_reported(coach: CoachClient) -> None:
     ],
 )
 def test_a_date_with_the_name_of_its_month_or_without_signs(cell: str | int, clock: str | None) -> None:
-    assert read_moment(cell, None) == Moment(date(2026, 3, 5), clock)
+    assert read_date_and_time(cell, None) == DateAndTime(date(2026, 3, 5), clock)
 
 
 @pytest.mark.parametrize("cell", ["20261305", "05032026", "5-Mar", "Mar-26", "5-Foo-26", "5 Mar 17:30", 20261305])
 def test_what_is_no_date(cell: str | int) -> None:
     with pytest.raises(InvalidValue):
-        read_moment(cell, None)
+        read_date_and_time(cell, None)
 
 
 def test_a_birthday_with_the_name_of_its_month() -> None:

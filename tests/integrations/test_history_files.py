@@ -13,7 +13,7 @@ from coaching_service.integrations.history_files.sessions import Session, group_
 from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat
 from coaching_service.integrations.history_files.set_rows import Answers, FileRow
 from coaching_service.integrations.history_files.tables import MAX_ROWS, UnreadableTable, read_tables
-from coaching_service.integrations.history_files.values import InvalidValue, Moment, UnknownOrder
+from coaching_service.integrations.history_files.values import DateAndTime, InvalidValue, UnknownOrder
 from tests.support.surveys import survey
 from tests.support.workbooks import workbook
 
@@ -211,37 +211,37 @@ def test_a_bad_value_is_left_out_and_the_row_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("2026-02-11 07:05:00", Moment(date(2026, 2, 11), "07:05")),
-        ("2026-02-11T07:05:00Z", Moment(date(2026, 2, 11), "07:05")),
-        ("28 Mar 2025, 17:29", Moment(date(2025, 3, 28), "17:29")),
-        ("Jan 1, 2024, 10:00 PM", Moment(date(2024, 1, 1), "22:00")),
-        ("Jan 1, 2024, 12:05 a. m.", Moment(date(2024, 1, 1), "00:05")),
-        ("05.06.2026, 07:30", Moment(date(2026, 6, 5), "07:30")),
-        ("5 févr. 2025, 17:29", Moment(date(2025, 2, 5), "17:29")),
-        ("11 de marzo de 2025", Moment(date(2025, 3, 11), None)),
-        ("3. Dezember 2025", Moment(date(2025, 12, 3), None)),
-        ("9 giu 2025, 06:00", Moment(date(2025, 6, 9), "06:00")),
-        ("7 de out. de 2025, 06:00", Moment(date(2025, 10, 7), "06:00")),
-        ("13/01/2025", Moment(date(2025, 1, 13), None)),
-        ("01/13/2025", Moment(date(2025, 1, 13), None)),
-        ("03/03/2025", Moment(date(2025, 3, 3), None)),
+        ("2026-02-11 07:05:00", DateAndTime(date(2026, 2, 11), "07:05")),
+        ("2026-02-11T07:05:00Z", DateAndTime(date(2026, 2, 11), "07:05")),
+        ("28 Mar 2025, 17:29", DateAndTime(date(2025, 3, 28), "17:29")),
+        ("Jan 1, 2024, 10:00 PM", DateAndTime(date(2024, 1, 1), "22:00")),
+        ("Jan 1, 2024, 12:05 a. m.", DateAndTime(date(2024, 1, 1), "00:05")),
+        ("05.06.2026, 07:30", DateAndTime(date(2026, 6, 5), "07:30")),
+        ("5 févr. 2025, 17:29", DateAndTime(date(2025, 2, 5), "17:29")),
+        ("11 de marzo de 2025", DateAndTime(date(2025, 3, 11), None)),
+        ("3. Dezember 2025", DateAndTime(date(2025, 12, 3), None)),
+        ("9 giu 2025, 06:00", DateAndTime(date(2025, 6, 9), "06:00")),
+        ("7 de out. de 2025, 06:00", DateAndTime(date(2025, 10, 7), "06:00")),
+        ("13/01/2025", DateAndTime(date(2025, 1, 13), None)),
+        ("01/13/2025", DateAndTime(date(2025, 1, 13), None)),
+        ("03/03/2025", DateAndTime(date(2025, 3, 3), None)),
         (None, None),
     ],
 )
-def test_dates_as_services_write_them(text: str | None, expected: Moment | None) -> None:
-    assert values.read_moment(text, None) == expected
+def test_dates_as_services_write_them(text: str | None, expected: DateAndTime | None) -> None:
+    assert values.read_date_and_time(text, None) == expected
 
 
 def test_a_date_that_may_be_two_days_needs_an_order() -> None:
     with pytest.raises(UnknownOrder):
-        values.read_moment("03/04/2026", None)
-    assert values.read_moment("03/04/2026", "dmy") == Moment(date(2026, 4, 3), None)
-    assert values.read_moment("03/04/26", "mdy") == Moment(date(2026, 3, 4), None)
+        values.read_date_and_time("03/04/2026", None)
+    assert values.read_date_and_time("03/04/2026", "dmy") == DateAndTime(date(2026, 4, 3), None)
+    assert values.read_date_and_time("03/04/26", "mdy") == DateAndTime(date(2026, 3, 4), None)
     assert values.possible_orders("03/14/2026") == {"mdy"}
     assert not values.depends_on_order("03.04.2026", None)
     for text in ("2026-13-01", "31.04.2026", "soon", "14 Floreal 2026"):
         with pytest.raises(InvalidValue):
-            values.read_moment(text, None)
+            values.read_date_and_time(text, None)
 
 
 @pytest.mark.parametrize(

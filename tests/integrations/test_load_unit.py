@@ -24,9 +24,9 @@ from coaching_service.training.schedule import service as schedule
 from coaching_service.training.templates import service as templates
 from coaching_service.training.templates.models import NewWorkoutTemplate, TemplateDetails
 from coaching_service.training.workouts.blocks import batches
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.models import NEW_ITEM, ItemInput
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient
@@ -206,7 +206,7 @@ async def test_request_that_began_before_the_conversion_stores_no_load(coach: Co
     item = cast("ItemInput", NEW_ITEM.load(exercise_of(squat, PLANNED)))
     calendar = ClientCalendar(ObjectId(ana["_id"]))
     with pytest.raises(Conflict) as refused:
-        await item_service.create_item(begun_before, calendar, ObjectId(block["_id"]), item)
+        await block_items.create_item(begun_before, calendar, ObjectId(block["_id"]), item)
     assert refused.value.code == "LOAD_UNIT_CHANGED"
     template = input_of(NewWorkoutTemplate)().load(
         {"name": "Legs", "type": "strength", "items": [exercise_of(squat, PLANNED)]}

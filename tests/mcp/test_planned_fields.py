@@ -28,8 +28,8 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item, resolve_items
 from coaching_service.training.workouts.items.models import NEW_ITEM
+from coaching_service.training.workouts.items.service import PLANNED_FIELDS, create_item, resolve_items
 from tests.conftest import NewCompany
 from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change

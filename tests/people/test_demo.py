@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
-from coaching_service.demo import content, ensure_demo, training
+from coaching_service.demo import ensure_demo, samples, training
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures
@@ -163,7 +163,7 @@ async def test_diligent_client_shows_every_feature(demo: CoachClient) -> None:
     [*_, first] = photos = await pages(demo, f"{path}/progress-photos")
     assert len(photos) == 3
     assert (await download(demo, first["photos"]["frontUrl"])).startswith(b"\x89PNG")
-    squat = content.exercise_id("Barbell Back Squat")
+    squat = samples.exercise_id("Barbell Back Squat")
     assert len(await pages(demo, f"{path}/exercise/{squat}/history")) > 5
     assert client["customerRoleData"]["complianceRate90d"] > 50
 
@@ -200,11 +200,11 @@ async def test_one_client_has_a_program_in_progress(demo: CoachClient) -> None:
 @pytest.mark.parametrize("weekday", range(7))
 def test_client_with_a_program_does_its_workouts_instead_of_others(weekday: int) -> None:
     today = date(2026, 11, 23) + timedelta(days=weekday)
-    ana = next(client for client in content.CLIENTS if client.name == content.WITH_PROGRAM)
+    ana = next(client for client in samples.CLIENTS if client.name == samples.WITH_PROGRAM)
     first = date(2026, 11, 16)
-    *_, days = content.PROGRAMS[0]
+    *_, days = samples.PROGRAMS[0]
     dates = [first + timedelta(days=7 * week + day - 1) for week in range(2) for day in days]
-    items = content.plan_items("Full body")
+    items = samples.plan_items("Full body")
     program: Any = [{"name": "P", "date": str(day), "isRest": False, "items": items} for day in dates if day < today]
     blocks = list(training.schedule(ana, today, program))
     planned = [str(block["plan"].get("date")) for block in blocks]

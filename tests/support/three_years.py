@@ -19,7 +19,7 @@ from coaching_service.progress.form_responses import store as responses
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import BlockContent, CompletedWorkChanged, StoredBlock
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 

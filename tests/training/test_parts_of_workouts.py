@@ -8,7 +8,7 @@ import pytest
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
-from coaching_service.training.workouts.items import content
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 from coaching_service.training.workouts.sets import record_distance
 
@@ -21,7 +21,7 @@ def _planned(load: float) -> dict[str, Any]:
 
 
 def _item(**fields: Any) -> WorkItem:
-    return content.create_item(cast("ItemInput", fields))
+    return items.create_item(cast("ItemInput", fields))
 
 
 def test_loads_of_exercises_and_circuits_are_converted_and_counted() -> None:
@@ -42,9 +42,9 @@ def test_loads_of_exercises_and_circuits_are_converted_and_counted() -> None:
 def test_a_change_sets_only_fields_of_the_type_of_the_item() -> None:
     task = _item(type="TASK", taskFields={"title": "Walk", "description": None})
     other = cast("ItemChange", {"exerciseSets": [_planned(100)], "rounds": 3})
-    assert content.change_item(task, other) is task
+    assert items.change_item(task, other) is task
     title = {"title": "Run", "description": None}
-    changed = content.change_item(task, cast("ItemChange", {**other, "taskFields": title}))
+    changed = items.change_item(task, cast("ItemChange", {**other, "taskFields": title}))
     assert {**changed, "updatedAt": None} == {**task, "taskFields": title, "updatedAt": None}
 
 

@@ -18,6 +18,7 @@ from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import CopyRequest
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import (
     Block,
@@ -27,7 +28,6 @@ from coaching_service.training.workouts.blocks.models import (
     ScheduleChanged,
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, ItemInput
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.schedules import LAST_DAY
@@ -127,18 +127,18 @@ async def _end_program(recorder: Recorder) -> None:
 
 
 async def _add_item(recorder: Recorder) -> None:
-    await item_service.create_item(recorder.ctx, recorder.calendar, recorder.block["_id"], TASK)
+    await block_items.create_item(recorder.ctx, recorder.calendar, recorder.block["_id"], TASK)
 
 
 async def _remove_item(recorder: Recorder) -> None:
     item_id = recorder.block["items"][0]["_id"]
-    await item_service.delete_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id)
+    await block_items.delete_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id)
 
 
 async def _move_item(recorder: Recorder) -> None:
     target = await block_batches.create_block(recorder.ctx, recorder.calendar, _empty("Arms", date=TUESDAY))
     recorder.events.clear()
-    await item_service.move_item(
+    await block_items.move_item(
         recorder.ctx,
         recorder.calendar,
         {"wblockId": recorder.block["_id"], "witemId": recorder.block["items"][0]["_id"]},
@@ -188,7 +188,7 @@ async def test_change_of_name_is_not_a_change_of_schedule(recorder: Recorder) ->
     await workouts.update(recorder.ctx, recorder.calendar, recorder.block["_id"], {"name": "Lower body"})
     item_id = recorder.block["items"][0]["_id"]
     change = ITEM_CHANGE.load({"taskFields": {"title": "Run"}})
-    await item_service.update_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id, change)
+    await block_items.update_item(recorder.ctx, recorder.calendar, recorder.block["_id"], item_id, change)
     assert recorder.published == []
 
 

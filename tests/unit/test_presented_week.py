@@ -12,8 +12,8 @@ from coaching_service.core.auth.access import ALL_PERMISSIONS
 from coaching_service.core.auth.principal import Company, Principal
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.content import References
+from coaching_service.training.workouts.items import service as items
+from coaching_service.training.workouts.items.service import References
 
 EXERCISE = ObjectId()
 READER = Principal(

@@ -326,7 +326,7 @@ class _Layout:
 
     def _read_day(self, read: MeasuredRow, cell: Cell, order: DateOrder | None) -> None:
         try:
-            moment = values.read_moment(cell, order)
+            moment = values.read_date_and_time(cell, order)
         except UnknownOrder as error:
             read.is_open = True
             read.report("date", "DATE_ORDER", str(error))

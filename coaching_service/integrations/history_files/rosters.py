@@ -322,7 +322,7 @@ def _names_of(cells: Mapping[Column, Cell]) -> RosterDetails:
 
 def _read_birthday(row: RosterRow, cell: Cell, order: DateOrder | None) -> None:
     try:
-        moment = values.read_moment(cell, order)
+        moment = values.read_date_and_time(cell, order)
     except UnknownOrder as error:
         row.left_out.append({"field": "birthday", "code": "DATE_ORDER", "message": str(error)})
     except InvalidValue as error:

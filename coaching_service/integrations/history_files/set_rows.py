@@ -21,10 +21,10 @@ from coaching_service.integrations.history_files.columns import SET_DURATION, Co
 from coaching_service.integrations.history_files.models import Format, Problem
 from coaching_service.integrations.history_files.tables import UNSOLVED, Cell, Row, text_of
 from coaching_service.integrations.history_files.values import (
+    DateAndTime,
     DateOrder,
     DecimalSign,
     InvalidValue,
-    Moment,
     UnknownOrder,
 )
 
@@ -208,7 +208,7 @@ class RowReader:
         if self._sign is None:
             self._note_numbers(cells)
         kind = self._kind_of(cells)
-        moment = self._moment_of(cells)
+        moment = self._date_and_time_of(cells)
         exercise = _text(cells, "exercise")
         if kind is None or moment is None:
             return []
@@ -291,21 +291,21 @@ class RowReader:
                     self._report("setKind", "VALUE_LEFT_OUT", f"is not known: {text[:50]}")
         return "normal"
 
-    def _moment_of(self, cells: Cells) -> Moment | None:
+    def _date_and_time_of(self, cells: Cells) -> DateAndTime | None:
         cell = _cell(cells, "date")
         if isinstance(cell, str) and values.depends_on_order(cell, self._answers.date_order):
             self._date_text = cell
         try:
-            moment = values.read_moment(cell, self._answers.date_order)
+            moment = values.read_date_and_time(cell, self._answers.date_order)
         except UnknownOrder as error:
             self._report("date", "DATE_ORDER", str(error))
             self._is_open = True
-            return values.read_moment(cell, "dmy")
+            return values.read_date_and_time(cell, "dmy")
         except InvalidValue as error:
             self._report("date", "INVALID_DATE", str(error))
             return None
         if moment is None and "date" in self._lacking:
-            return Moment(_ANY_DAY, None)
+            return DateAndTime(_ANY_DAY, None)
         if moment is None:
             self._report("date", "REQUIRED", "is empty")
             return None
@@ -318,7 +318,7 @@ class RowReader:
         except InvalidValue as error:
             self._report("time", "VALUE_LEFT_OUT", str(error))
             clock = None
-        return Moment(moment.day, moment.clock or clock, moment.instant)
+        return DateAndTime(moment.day, moment.clock or clock, moment.instant)
 
     def _superset_of(self, cells: Cells) -> str:
         text = _text(cells, "superset")
@@ -335,11 +335,11 @@ class RowReader:
     def _clock_of(self, cell: Cell) -> str | None:
         """Return a time of day, which may follow a date."""
         with suppress(InvalidValue):
-            if (moment := values.read_moment(cell, self._answers.date_order or "ymd")) is not None:
+            if (moment := values.read_date_and_time(cell, self._answers.date_order or "ymd")) is not None:
                 return moment.clock
         return values.read_clock(cell)
 
-    def _minutes_of(self, cells: Cells, start: Moment) -> float | None:
+    def _minutes_of(self, cells: Cells, start: DateAndTime) -> float | None:
         cell, unit = cells.get("duration", (None, None))
         if unit is None and (values.is_plain_number(cell) or (isinstance(cell, str) and cell.count(":") == 1)):
             unit = self._answers.duration_unit
@@ -358,18 +358,18 @@ class RowReader:
             return None
         return float(minutes) or None
 
-    def _end_of(self, cells: Cells, start: Moment) -> Moment | None:
+    def _end_of(self, cells: Cells, start: DateAndTime) -> DateAndTime | None:
         """Return when a workout ended; of a time of day only, the first such time after the start."""
         cell = _cell(cells, "end")
         with suppress(InvalidValue):
-            return values.read_moment(cell, self._answers.date_order)
+            return values.read_date_and_time(cell, self._answers.date_order)
         try:
             clock = values.read_clock(cell)
         except InvalidValue:
             self._report("end", "VALUE_LEFT_OUT", "must be a time such as 18:45")
             return None
         is_next_day = clock is not None and start.clock is not None and clock < start.clock
-        return Moment(start.day + timedelta(days=is_next_day), clock)
+        return DateAndTime(start.day + timedelta(days=is_next_day), clock)
 
     def _load_of(self, cells: Cells) -> tuple[float | None, Unit | None]:
         load, unit = self._amount_of(cells, "load", "loadUnit")

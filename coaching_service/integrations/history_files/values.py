@@ -78,7 +78,7 @@ class UnknownOrder(InvalidValue):
 
 
 @dataclass(frozen=True)
-class Moment:
+class DateAndTime:
     """A date, and the time of day (`HH:MM`) if the cell has one; with its offset, `instant` is the same in UTC."""
 
     day: date
@@ -199,49 +199,49 @@ def read_clock(cell: Cell) -> str | None:
 
 
 @lru_cache(maxsize=1024)  # the rows of a session follow each other
-def read_moment(cell: Cell, order: DateOrder | None) -> Moment | None:
+def read_date_and_time(cell: Cell, order: DateOrder | None) -> DateAndTime | None:
     """Return the date, and the time if there is one. None if the cell is empty.
 
     `order` decides what `03/04/2026` means. Raises UnknownOrder where it is needed and None, InvalidValue for no date.
     """
     if isinstance(cell, datetime):
-        return Moment(cell.date(), f"{cell:%H:%M}" if cell.time() != time() else None)
+        return DateAndTime(cell.date(), f"{cell:%H:%M}" if cell.time() != time() else None)
     if isinstance(cell, date):
-        return Moment(cell, None)
+        return DateAndTime(cell, None)
     if isinstance(cell, int | float) and _SERIAL_DATES[0] <= cell < _SERIAL_DATES[1]:
         from openpyxl.utils.datetime import from_excel  # large, and needed for few files only
 
-        return read_moment(from_excel(cell), order)
+        return read_date_and_time(from_excel(cell), order)
     if cell is None or not (text := text_of(cell)):
         return None
     if _SERIAL_DATE.fullmatch(text) and _SERIAL_DATES[0] <= (days := _amount(text)) < _SERIAL_DATES[1]:
-        return read_moment(days, order)
+        return read_date_and_time(days, order)
     if _UNIX_TIME.fullmatch(text):
         instant = datetime.fromtimestamp(int(text), UTC)
-        return Moment(instant.date(), f"{instant:%H:%M}", instant)
-    return _moment_in(text, order)
+        return DateAndTime(instant.date(), f"{instant:%H:%M}", instant)
+    return _date_and_time_in(text, order)
 
 
-def _moment_in(text: str, order: DateOrder | None) -> Moment:
+def _date_and_time_in(text: str, order: DateOrder | None) -> DateAndTime:
     if found := _DATE_WITHOUT_SIGNS.fullmatch(text):
-        return _moment(found, _date(int(found["year"]), int(found["month"]), int(found["day"])))
+        return _date_and_time(found, _date(int(found["year"]), int(found["month"]), int(found["day"])))
     if found := _NUMERIC_DATE.fullmatch(text):
-        return _moment(found, _numeric_date(found, order))
+        return _date_and_time(found, _numeric_date(found, order))
     if found := _DAY_FIRST.fullmatch(text) or _MONTH_FIRST.fullmatch(text) or _YEAR_FIRST.fullmatch(text):
         month = _months().get(normalize(found["month"]).strip("."))
         if month is not None:
-            return _moment(found, _date(_year(found["year"]), month, int(found["day"])))
+            return _date_and_time(found, _date(_year(found["year"]), month, int(found["day"])))
     raise InvalidValue("must be a date such as 2026-03-02")
 
 
-def _moment(found: re.Match[str], day: date) -> Moment:
+def _date_and_time(found: re.Match[str], day: date) -> DateAndTime:
     clock, offset = _clock_of(found), found["offset"]
     if clock is None or offset is None:
-        return Moment(day, clock)
+        return DateAndTime(day, clock)
     local, minutes = datetime.combine(day, time.fromisoformat(clock), UTC), 0
     if offset[0] in "+-":
         minutes = int(offset[0] + offset[1:3]) * 60 + int(offset[0] + offset[-2:])
-    return Moment(day, clock, local - timedelta(minutes=minutes))
+    return DateAndTime(day, clock, local - timedelta(minutes=minutes))
 
 
 def is_made_date(text: str) -> bool:
@@ -268,7 +268,7 @@ def possible_orders(text: str) -> set[DateOrder]:
     orders: set[DateOrder] = set()
     for order in ("dmy", "mdy"):
         with suppress(InvalidValue):
-            read_moment(text, order)
+            read_date_and_time(text, order)
             orders.add(order)
     return orders
 

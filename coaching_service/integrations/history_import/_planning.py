@@ -38,7 +38,7 @@ from coaching_service.people.customers.listing import distinct_names, full_name_
 from coaching_service.people.customers.models import CustomerIdentity, CustomerUpsert
 from coaching_service.training.workouts.blocks.batches import DoneExercise, DoneSession
 from coaching_service.training.workouts.blocks.models import KnownSession
-from coaching_service.training.workouts.items.content import MAX_ITEMS
+from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.sets import CustomerSet
 
 _NAME_LABELS = {"customer": "Names of clients", "workout": "Names of workouts"}

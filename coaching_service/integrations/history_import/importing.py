@@ -59,7 +59,7 @@ from coaching_service.people.jobs import service as jobs
 from coaching_service.people.jobs.models import JobError, JobStatus, StoredJob
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.training.workouts.blocks import batches as imported
+from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.models import BlockSource
 
 # --- progress ---------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def add_to_period(
     }
 
 
-async def follow(
+async def derive_and_report(
     ctx: Context, import_id: ObjectId, period: ImportedPeriod, event: EventType = "history.imported"
 ) -> None:
     """Derive a client's records and figures again and report one event, in the caller's transaction.
@@ -238,7 +238,7 @@ async def run_step(services: Services, job: Job) -> None:
         owner = await team.get_owner(services, company_of(job))
         ctx = Context(services, operation=operation, batch_id=job_id).acting_as(owner)
         ctx = await jobs.as_requested(ctx, await jobs.find_readers(ctx, job_id)) or ctx
-        await in_transaction(ctx, lambda tx: follow(tx, import_id, period, event))
+        await in_transaction(ctx, lambda tx: derive_and_report(tx, import_id, period, event))
     except NotFound:  # the client or the company has been erased
         return
 
@@ -434,7 +434,7 @@ class HistoryImport:
         customer_id = _identifier(plan["customers"], name)
         target = await self._target(plan, customer_id)
         dates = sorted({str(session.day) for session in sessions})
-        stored = KnownSessions([] if customer_id is None else await imported.find_done_on(ctx, customer_id, dates))
+        stored = KnownSessions([] if customer_id is None else await block_batches.find_done_on(ctx, customer_id, dates))
         content = FileContent()
         new: list[Session] = []
         last_day = self._ctx.caller.today(target.timezone)
@@ -460,13 +460,13 @@ class HistoryImport:
                 return
             if documents:
                 await customers.lock_and_mark_figures(tx, customer_id)
-                known = KnownSessions(await imported.find_done_on(tx, customer_id, dates))
+                known = KnownSessions(await block_batches.find_done_on(tx, customer_id, dates))
                 if any(known.has(each, target) for each in new):
                     raise _StoredMeanwhile
                 source: BlockSource = {"format": form, "importId": self._progress.job_id}
-                await imported.add_sessions(tx, customer_id, source, documents)
+                await block_batches.add_sessions(tx, customer_id, source, documents)
             if is_last and period is not None:
-                await follow(tx, self._progress.job_id, period)
+                await derive_and_report(tx, self._progress.job_id, period)
 
         await self._progress.save(work, fields, write, done=sum(each.rows for each in sessions), errors=errors)
 

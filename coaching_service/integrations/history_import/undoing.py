@@ -20,7 +20,7 @@ from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import ZIP
 from coaching_service.integrations import background_jobs
-from coaching_service.integrations.history_import.importing import UNDO_OPERATION, add_to_period, follow
+from coaching_service.integrations.history_import.importing import UNDO_OPERATION, add_to_period, derive_and_report
 from coaching_service.integrations.history_import.models import (
     HistoryResult,
     ImportedPeriod,
@@ -53,7 +53,7 @@ _USED = ("IN_USE", "is used by what was created since the import")
 _SESSIONS, _FIGURES, _EXERCISES, _CUSTOMERS, _END, _VALUES = range(6)  # of measurements: values only
 
 
-async def follow_request(ctx: Context, event: ImportUndoRequested) -> None:
+async def begin_requested(ctx: Context, event: ImportUndoRequested) -> None:
     """Queue the undo of an import that a change was. Raises as `begin`."""
     await begin(ctx, event.import_id, undo_id=event.job_id)
 
@@ -181,7 +181,7 @@ class _Undo:
         if not work["clients"]:
             return {**work, "entry": _EXERCISES, "record": 0}, 0
         with suppress(NotFound):  # erased
-            await follow(tx, work["importId"], work["clients"][0], "history.removed")
+            await derive_and_report(tx, work["importId"], work["clients"][0], "history.removed")
         return {**work, "record": work["record"] + 1, "clients": work["clients"][1:]}, 0
 
     async def _remove_exercises(self, tx: Context) -> tuple[UndoWork, int]:

@@ -419,7 +419,7 @@ async def forget_responses(ctx: Context, event: CustomersDeleted) -> None:
     await idempotency.delete_responses(ctx, [each["_id"] for each in found])
 
 
-async def follow_recall(ctx: Context, event: MessagesRecalled) -> None:
+async def mark_recalled(ctx: Context, event: MessagesRecalled) -> None:
     """Show that the messages of a proposal were recalled."""
     executed = {"status": "executed", "result.changeId": str(event.change_id)}
     await store.proposals.set_derived(ctx, executed, {"$set": {"status": "recalled"}})

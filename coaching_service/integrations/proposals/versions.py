@@ -30,8 +30,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.workout_text import writing
 from coaching_service.training.workouts import usual_loads
-from coaching_service.training.workouts.items.content import load_references, present_items
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.service import load_references, present_items
 
 # The kinds of documents with loads, sets, repetitions and times.
 AMOUNTS = frozenset({"workout", "template", "training_max"})

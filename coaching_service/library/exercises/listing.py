@@ -55,14 +55,14 @@ async def list_exercises(
         list_part = ListPart(ctx, "exercises", filters, order, page=page, size=size, after=after, private=order[:1])
         condition, hint = {"deletedAt": None, **condition}, store.selecting_index(condition)
         stored, total = await list_part.read(ctx, store.exercises, condition, hint=hint, ownership=ownership)
-        docs, cursor = list_part.cut(stored)
+        docs, cursor = list_part.take_page(stored)
         return cast("ExercisePage", list_part.numbered(await present_all(ctx, docs), total, cursor))
     list_part = ListPart(ctx, "exercises", filters, RANKED, page=page, size=size, after=after)
     index, use_counts = await gather_reads(
         ctx, _search_index.load_index(ctx, condition, ownership), load_use_counts(ctx)
     )
     result = search(index, keywords, use_counts)
-    ids, cursor = list_part.cut_ranked(result.ids)
+    ids, cursor = list_part.take_ranked(result.ids)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, ids))
     part = cast("ExercisePage", list_part.numbered(exercises, len(result.ids), cursor))
     return {**part, "tolerant": True} if result.tolerant else part
@@ -93,7 +93,7 @@ async def _page_by_update(
     for each in listed:
         each["updatedAt"] = max(each["updatedAt"], overridden.get(each["_id"], each["updatedAt"]))
     listed.sort(key=lambda each: (each["updatedAt"], each["_id"]))
-    docs, cursor = list_part.cut_from(listed)
+    docs, cursor = list_part.take_page_from(listed)
     exercises = await present_all(ctx, await store.find_by_ids(ctx, [each["_id"] for each in docs]))
     part = cast("ExercisePage", list_part.numbered(exercises, len(listed), cursor))
     return {**part, "tolerant": True} if tolerant else part

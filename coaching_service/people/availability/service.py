@@ -243,7 +243,7 @@ def overlap(period: Availability) -> Conflict:
     return Conflict(message, code="AVAILABILITY_OVERLAP")
 
 
-async def follow_restored_periods(ctx: Context, event: DocumentsRestored) -> None:
+async def publish_restored_periods(ctx: Context, event: DocumentsRestored) -> None:
     """Have what depends on periods follow when an undo restores them, which has locked the clients.
 
     Raises Conflict if a restored period overlaps one that was added since.

@@ -317,7 +317,7 @@ async def find_position(ctx: Context) -> int:
     return await batches.find_last_number(ctx)
 
 
-async def follow(
+async def wait_for_event(
     ctx: Context,
     position: int,
     types: Collection[EventType],

@@ -109,7 +109,7 @@ async def set_archived(ctx: Context, ids: list[ObjectId], *, archived: bool) -> 
     """Archive or restore clients; those already archived or active are not changed."""
     where, change = {"_id": {"$in": ids}, ARCHIVED: not archived}, {"$set": {ARCHIVED: archived}}
     changed = await _change_counted(ctx, where, change, lambda data: {**data, "isArchived": archived})
-    await figures_store.follow_archiving(ctx, [client["_id"] for client in changed], archived=archived)
+    await figures_store.clear_figures_after_archiving(ctx, [client["_id"] for client in changed], archived=archived)
 
 
 @transactional

@@ -348,7 +348,7 @@ async def require_customer_in_scope(ctx: Context, event: ResponseReplayed) -> No
             await service.get_visible(ctx, event.about)
 
 
-async def follow_load_unit(ctx: Context, event: LoadUnitChanged) -> None:
+async def set_load_unit_of_all(ctx: Context, event: LoadUnitChanged) -> None:
     """Store with all clients that loads are in another unit: writes of requests that began before are refused."""
     await store.customers.set_derived(ctx, {}, {"$set": {"loadsIn": event.load_unit}})
 
@@ -373,7 +373,7 @@ async def count_restored_customers(ctx: Context, event: DocumentsRestored) -> No
                 if before["customerRoleData"]["isArchived"] is not archived
                 and after["customerRoleData"]["isArchived"] is archived
             ]
-            await figures_store.follow_archiving(ctx, changed, archived=archived)
+            await figures_store.clear_figures_after_archiving(ctx, changed, archived=archived)
 
 
 async def count_groups(services: Services, job: Job) -> RunAgain | None:

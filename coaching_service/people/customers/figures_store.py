@@ -282,7 +282,7 @@ async def mark_figures_due(ctx: Context, ids: Sequence[ObjectId]) -> None:
         await customers.set_derived(ctx, {"_id": {"$in": list(others)}}, mark())
 
 
-async def follow_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
+async def clear_figures_after_archiving(ctx: Context, ids: Sequence[ObjectId], *, archived: bool) -> None:
     """Clear the reasons of clients who are archived, or restored: the figures of these are due.
 
     What is being computed of them at the moment is not stored.

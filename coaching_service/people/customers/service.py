@@ -289,7 +289,7 @@ async def _rewrite(
     before, customer = await store.rewrite(ctx, customer_id, mutate, change.get("version"))
     role = customer["customerRoleData"]
     if role["isArchived"] is not before["isArchived"]:
-        await figures_store.follow_archiving(ctx, [customer_id], archived=role["isArchived"])
+        await figures_store.clear_figures_after_archiving(ctx, [customer_id], archived=role["isArchived"])
     if "timezone" in change or "notifications" in change:
         await figures_store.mark_figures_due(ctx, [customer_id])
     if "groups" in change:
@@ -344,7 +344,7 @@ async def set_archived(
         return await get(ctx, customer_id)
     role = customer["customerRoleData"]
     await counters.count_changed(ctx, [{**role, "isArchived": not archived}], [role])
-    await figures_store.follow_archiving(ctx, [customer_id], archived=archived)
+    await figures_store.clear_figures_after_archiving(ctx, [customer_id], archived=archived)
     return to_response(ctx, customer)
 
 

@@ -499,7 +499,7 @@ class Dispatcher:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._renew_lease())
             while True:
-                await self._follow_webhooks(tasks)
+                await self._update_lanes(tasks)
                 self._is_failing = False
                 await asyncio.sleep(_LIST_SECONDS)
 
@@ -515,7 +515,7 @@ class Dispatcher:
             if not is_holder:
                 raise leases.LeaseLost
 
-    async def _follow_webhooks(self, tasks: asyncio.TaskGroup) -> None:
+    async def _update_lanes(self, tasks: asyncio.TaskGroup) -> None:
         """Begin with webhooks that have become active, end with inactive ones, and notify the others.
 
         Webhooks of suspended companies pause: deliveries and the position in the change log stay as they are.

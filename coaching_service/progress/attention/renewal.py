@@ -73,7 +73,7 @@ async def plan(ctx: Context) -> None:
     await for_each_alone(ctx.services, "digests", ctx.company_id, stored, make_due, skips_waiting=True)
 
 
-async def follow_settings(ctx: Context, event: CoachNotificationsChanged) -> None:
+async def make_next_digest_due(ctx: Context, event: CoachNotificationsChanged) -> None:
     """Make the next digest of a coach due at the hour that the coach has chosen."""
     settings = await team.get_notifications(ctx, event.coach_id)
     await notifications.make_due(ctx, [_next_digest(ctx, event.coach_id, settings)])

@@ -145,7 +145,7 @@ async def delete(ctx: Context, customer_id: ObjectId, check_in_id: ObjectId) -> 
     await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
 
 
-async def follow_restored_check_ins(ctx: Context, event: DocumentsRestored) -> None:
+async def unschedule_removed_check_ins(ctx: Context, event: DocumentsRestored) -> None:
     """Remove what has been scheduled for check-ins since they were added, when an undo removes them."""
     for document in event.of_kind("check_in"):
         if document.before is not None and document.after is None:
@@ -154,7 +154,7 @@ async def follow_restored_check_ins(ctx: Context, event: DocumentsRestored) -> N
             await _remove_upcoming(ctx, customer_id, check_in_id, ctx.caller.today(customer["timezone"]))
 
 
-async def follow_availability(ctx: Context, event: AvailabilityChanged) -> None:
+async def reschedule_check_ins(ctx: Context, event: AvailabilityChanged) -> None:
     """Remove the blocks of check-ins with nothing done from the days on which a client does not train any more.
 
     Those of days on which the client trains again are added, from the client's today on. An undo has restored blocks

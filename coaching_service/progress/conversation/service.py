@@ -39,7 +39,7 @@ from coaching_service.progress.conversation.models import (
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 

@@ -156,7 +156,7 @@ async def require_unread(ctx: Context, event: RestorationPlanned) -> None:
             raise Conflict("The client has read this message", code="NOT_UNDOABLE")
 
 
-async def follow_undo(ctx: Context, event: DocumentsRestored) -> None:
+async def withdraw_undone_messages(ctx: Context, event: DocumentsRestored) -> None:
     """Recall the messages whose sending was undone, or delete them: the client has not read them (`require_unread`)."""
     change_ids: set[ObjectId] = set()
     for restored in event.of_kind("message"):
@@ -284,14 +284,14 @@ async def _to_coach(ctx: Context, customer_id: ObjectId, recipient: Recipient) -
     )
 
 
-async def follow_earlier_job(services: Services, job: Job) -> None:
+async def make_earlier_job_due(services: Services, job: Job) -> None:
     """Make due what version 0.2 has scheduled to be sent."""
     with suppress(NotFound):  # the company or the client is deleted
         owner = await team.get_owner(services, job.arguments["companyId"])
         ctx = Context(services, owner, interface="system", operation=EARLIER_JOB)
-        await _follow_earlier_job(ctx, job.arguments["customerId"], job.arguments["side"])
+        await _make_earlier_job_due(ctx, job.arguments["customerId"], job.arguments["side"])
 
 
 @transactional
-async def _follow_earlier_job(ctx: Context, customer_id: ObjectId, side: Side) -> None:
+async def _make_earlier_job_due(ctx: Context, customer_id: ObjectId, side: Side) -> None:
     await _make_due(ctx, customer_id, side)

@@ -101,7 +101,7 @@ async def list_done_exercises(
     )
     done = await exercise_queries.find_done_exercises(ctx, customer_id, without=hidden)
     by_id = {each["_id"]: each for each in done if selection.ids is None or each["_id"] in selection.ids}
-    ids, cursor = list_part.cut_ranked(list(by_id))
+    ids, cursor = list_part.take_ranked(list(by_id))
     names = await exercises.get_names(ctx, ids)
     docs: list[DoneExercise] = [
         {

@@ -17,8 +17,8 @@ import orjson
 from coaching_service.core.errors import BadRequest, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.progress.logs.own_changes import stored_log
-from coaching_service.training.workouts.items.content import exercise_ids
 from coaching_service.training.workouts.items.models import CircuitItem, ExerciseItem, ItemLog, WorkItem
+from coaching_service.training.workouts.items.service import exercise_ids
 from coaching_service.training.workouts.sets import CustomerSet, with_kind
 
 MAX_EXERCISE_SETS, MAX_CIRCUIT_SETS = 200, 2_000

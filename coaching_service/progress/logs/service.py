@@ -33,12 +33,12 @@ from coaching_service.progress.personal_records import service as personal_recor
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workout_text.writing import name_of
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as block_logs
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet, is_better
@@ -80,7 +80,7 @@ async def log_sent_item(
     """Log an item as `log_item` does, with a log that is validated by the type of the stored item."""
 
     def complete(item: WorkItem) -> ItemLog:
-        log = cast("ItemLog", sent.as_type(item["type"]))
+        log = cast("ItemLog", sent.validate_as(item["type"]))
         stated = {name: value for name, value in log.items() if name not in _LOGGED or sent.sent(name) is not None}
         return _keep_unstated(ctx, item, cast("ItemLog", stated))
 
@@ -106,7 +106,7 @@ async def log_own_set(ctx: Context, block_id: ObjectId, item_id: ObjectId, done:
     try:
         return await _log_own(ctx, block_id, item_id, lambda item: _client_sets.merge_set(item, done, now()))
     except _client_sets.AlreadyLogged:
-        return await item_service.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
+        return await block_items.get_item(ctx, ClientCalendar(ctx.caller.id), block_id, item_id)
 
 
 async def update_own_log(ctx: Context, block_id: ObjectId, item_id: ObjectId, fields: LogFields) -> WorkItem:
@@ -161,8 +161,8 @@ async def _log_item(
     await _require_shown_day(ctx, customer_id, block["date"])
     previous = block["items"][items.find_index(block["items"], item_id)]
     log = await _validate_log(ctx, previous, complete(previous))
-    block, known = await item_service.log_item(ctx, calendar, block, previous, log)
-    item = await item_service.present_item(ctx, block, item_id, known)
+    block, known = await block_items.log_item(ctx, calendar, block, previous, log)
+    item = await block_items.present_item(ctx, block, item_id, known)
     await _update_item_activity(ctx, customer_id, block, item, previous)
     if item["pain"] and item["pain"] != previous.get("pain"):
         await notes.create_health_note(ctx, customer_id, item["pain"])

@@ -30,7 +30,7 @@ from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockLog, SessionFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.service import regular_blocks
-from coaching_service.training.workouts.items.content import is_recorded
+from coaching_service.training.workouts.items.service import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 tools = Tools()

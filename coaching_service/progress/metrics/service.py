@@ -69,7 +69,7 @@ def is_body_weight(metric: Metric) -> bool:
     return metric["metricUnit"]["shortName"] in ("kg", "lb") and _NAME.fullmatch(name) is not None
 
 
-async def follow(ctx: Context, customer_id: ObjectId, changed: Iterable[StoredEntry]) -> None:
+async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterable[StoredEntry]) -> None:
     """Copy the body weights among values that were recorded or deleted, in the caller's transaction."""
     entries = list(changed)
     units = await _find_units(ctx, {each["metricsSetId"] for each in entries})
@@ -92,12 +92,12 @@ async def copy_all(ctx: Context, customer_id: ObjectId) -> None:
     await body_weights.replace_all(ctx, customer_id, _copy(await store.entries.find(ctx, where), units))
 
 
-async def follow_restored_values(ctx: Context, event: DocumentsRestored) -> None:
+async def copy_restored_body_weights(ctx: Context, event: DocumentsRestored) -> None:
     """Copy the body weights among values that an undo has restored."""
     states = [each for document in event.of_kind("metric_value") for each in (document.before, document.after) if each]
     entries = [cast("StoredEntry", each) for each in states]
     for customer_id in {each["customerId"] for each in entries}:
-        await follow(ctx, customer_id, [each for each in entries if each["customerId"] == customer_id])
+        await copy_body_weights(ctx, customer_id, [each for each in entries if each["customerId"] == customer_id])
 
 
 async def _find_units(ctx: Context, set_ids: Collection[ObjectId]) -> dict[ObjectId, str]:
@@ -387,7 +387,7 @@ async def remove_imported(ctx: Context, ids: Collection[ObjectId]) -> tuple[int,
         entries = [each for each in unchanged if each["customerId"] == customer_id]
         await customers.lock_and_mark_figures(ctx, customer_id)
         await store.entries.delete_many(ctx, {"customerId": customer_id, "_id": {"$in": [e["_id"] for e in entries]}})
-        await follow(ctx, customer_id, entries)
+        await copy_body_weights(ctx, customer_id, entries)
         for each in entries:
             await activity.delete_events(ctx, customer_id, each["_id"], "metric_recorded")
     return len(unchanged), [each["_id"] for each in found if each not in unchanged]
@@ -418,7 +418,7 @@ async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequen
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
-    await follow(ctx, new_entries[0]["customerId"], entries)
+    await copy_body_weights(ctx, new_entries[0]["customerId"], entries)
     return [take(MetricEntry, entry) for entry in entries]
 
 
@@ -463,7 +463,7 @@ async def record_logged_values(
         for logged in new:
             require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
         changed += await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
-    await follow(ctx, customer_id, changed)
+    await copy_body_weights(ctx, customer_id, changed)
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
     return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
 
@@ -478,7 +478,7 @@ async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
         if entry["date"] != date:
             await store.entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
             moved = await store.record(ctx, [{**take(NewEntry, entry), "date": date}])
-            await follow(ctx, customer_id, [entry, *moved])
+            await copy_body_weights(ctx, customer_id, [entry, *moved])
 
 
 async def list_history(
@@ -507,7 +507,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await customers.lock_and_mark_figures(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
     entry = require_found(await store.entries.delete(ctx, where), "value")
-    await follow(ctx, customer_id, [entry])
+    await copy_body_weights(ctx, customer_id, [entry])
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
         await block_logs.remove_value(ctx, ClientCalendar(customer_id), entry["witemId"], metric_id)

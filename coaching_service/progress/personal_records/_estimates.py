@@ -39,7 +39,7 @@ async def renew(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId) -> N
         await update(ctx, customer_id, [exercise_id])
 
 
-async def follow_body_weights(ctx: Context, customer_id: ObjectId, first: str, last: str) -> None:
+async def update_added_loads(ctx: Context, customer_id: ObjectId, first: str, last: str) -> None:
     """Store what follows from added loads that a coach entered, from the date `first` to `last`."""
     where: Filter = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}, "source": "manual"}
     entered = {each["exerciseId"] for each in await records.find(ctx, where) if each["type"] == HEAVIEST_LOAD}

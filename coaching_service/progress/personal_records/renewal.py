@@ -33,11 +33,11 @@ async def queue_renewal_of_all(ctx: Context) -> None:
     await queue.enqueue(ctx, RENEW, {"last": None, "exerciseId": None})
 
 
-async def follow_body_weights(ctx: Context, event: BodyWeightsChanged) -> None:
+async def renew_added_loads(ctx: Context, event: BodyWeightsChanged) -> None:
     """Compute again what follows from the loads that were added to a client's body weight; no record is reported."""
     if await recompute_added_loads(ctx, event.customer_id, event.first, event.last):
         await service.rebuild_records(ctx, event.customer_id)
-    await _estimates.follow_body_weights(ctx, event.customer_id, event.first, event.last)
+    await _estimates.update_added_loads(ctx, event.customer_id, event.first, event.last)
 
 
 async def renew_batch(services: Services, job: Job) -> RunAgain | None:

@@ -59,7 +59,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import sources
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items.content import is_recorded
+from coaching_service.training.workouts.items.service import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
 # --- Arguments of the tools for many days of the calendars of clients -------------------------------------------------

@@ -246,7 +246,7 @@ def find_week(start: str, end: str, today: str) -> tuple[int, int]:
 # --- Reactions of assigned programs: the schedule of a client is shifted, and an undo restores workouts ---------------
 
 
-async def follow_shift(ctx: Context, event: ScheduleShifted) -> None:
+async def record_shift(ctx: Context, event: ScheduleShifted) -> None:
     """Store with assignments that their workouts have been shifted."""
     for assignment in await store.find_all(ctx, event.customer_id):
         if assignment["_id"] in event.assignment_ids:

@@ -157,7 +157,7 @@ class ProgramNow:
 
     program: ProgramName
     blocks: list[StoredBlock]
-    plans: Mapping[ObjectId, str]
+    summaries: Mapping[ObjectId, str]
 
     @staticmethod
     def of(program: ProgramName, blocks: list[StoredBlock]) -> ProgramNow:
@@ -223,7 +223,7 @@ def _compare_block(
     known: Collection[ObjectId],
 ) -> Comparison:
     """Compare a block; `days` are the date that the program has for it, the same with shifts, and the client's."""
-    plan = program.plans[source["_id"]]
+    plan = program.summaries[source["_id"]]
     program_date, day, today = days
     if copy is None:
         state: SyncState = "past" if day < today else "customised" if source["_id"] in known else "new"
@@ -319,13 +319,13 @@ def _match(program: ProgramNow, copies: Sequence[StoredBlock]) -> dict[ObjectId,
     sources = _by_day(block for block in program.blocks if block["_id"] not in matched)
     for day, of_day in _by_day(older).items():
         left = sources.get(day, [])
-        plans = Counter(program.plans[source["_id"]] for source in left)
+        remaining = Counter(program.summaries[source["_id"]] for source in left)
         rest: list[StoredBlock] = []
         for copy in of_day:
-            plan = summarize_plan(copy)
-            if plans[plan] > 0:
-                plans[plan] -= 1
-                source = next(each for each in left if program.plans[each["_id"]] == plan)
+            summary = summarize_plan(copy)
+            if remaining[summary] > 0:
+                remaining[summary] -= 1
+                source = next(each for each in left if program.summaries[each["_id"]] == summary)
                 left.remove(source)
                 matched[source["_id"]] = copy
             else:

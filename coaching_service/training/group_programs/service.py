@@ -185,13 +185,13 @@ def start_of(start_on: str, today: date) -> str:
 # --- Reactions of groups with a program: clients join and leave them, and programs are deleted ------------------------
 
 
-async def follow_new_customers(ctx: Context, event: CustomersCreated) -> None:
+async def enrol_new_customers(ctx: Context, event: CustomersCreated) -> None:
     """Give new clients the programs of their groups."""
     groups = {each.customer["_id"]: each.customer["customerRoleData"]["groups"] for each in event.created}
     await enrol_all(ctx, {client: names for client, names in groups.items() if names})
 
 
-async def follow_groups(ctx: Context, event: GroupsChanged) -> None:
+async def assign_programs_of_groups(ctx: Context, event: GroupsChanged) -> None:
     """Assign the programs of groups that clients have joined, and end the programs of groups that they have left."""
     left = {each.customer_id: sorted(each.left) for each in event.changes if each.left}
     joined = {each.customer_id: sorted(each.joined) for each in event.changes if each.joined}

@@ -85,7 +85,7 @@ async def list_page(
     if external_id is not None:
         where["externalId"] = external_id
     stored, total = await store.find_page(ctx, where, list_part, keywords=keywords)
-    docs, cursor = list_part.cut(stored)
+    docs, cursor = list_part.take_page(stored)
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 

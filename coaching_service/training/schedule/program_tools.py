@@ -33,7 +33,7 @@ from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import sources
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, PlannedBlock, plan_of
-from coaching_service.training.workouts.items.content import resolve_items
+from coaching_service.training.workouts.items.service import resolve_items
 
 tools = Tools()
 

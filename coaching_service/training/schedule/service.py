@@ -65,7 +65,7 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks, shift_date
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 
 # --- Target days that have blocks: what an operation does on them, and which blocks are there -------------------------

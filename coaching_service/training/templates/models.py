@@ -13,8 +13,8 @@ from coaching_service.core.list_selection import UpdatedSince
 from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.workouts.blocks.models import WorkoutSettings
-from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
+from coaching_service.training.workouts.items.service import MAX_ITEMS
 
 
 class TemplateDetails(WorkoutSettings):

@@ -42,9 +42,9 @@ from coaching_service.training.workouts.blocks.models import (
     plan_of,
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.content import MAX_ITEMS, create_items, load_references
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.service import MAX_ITEMS, create_items, load_references
 
 _NULLS = nulls_of(WorkoutTemplate)  # of fields that older templates do not have
 

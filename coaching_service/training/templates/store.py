@@ -14,8 +14,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.text import normalize, search_fields_of
 from coaching_service.training.templates.models import TemplateContent, TemplateFields, WorkoutTemplate
-from coaching_service.training.workouts.items.content import list_contacts
 from coaching_service.training.workouts.items.descriptions import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
+from coaching_service.training.workouts.items.service import list_contacts
 
 
 def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:

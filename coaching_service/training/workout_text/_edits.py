@@ -34,13 +34,13 @@ from coaching_service.training.workout_text.writing import (
     quote,
     superset_letters,
 )
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.content import PLANNED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.models import ItemChange, WorkItem
+from coaching_service.training.workouts.items.service import PLANNED_FIELDS, is_recorded
 
 _ITEM_NOT_FOUND = "is not an item of this workout"
 
@@ -65,7 +65,7 @@ class ParsedChange(DeferredChange):
         super().__init__({}, None)
         self._change = change
 
-    def as_type(self, stored_type: str) -> dict[str, Any]:
+    def validate_as(self, stored_type: str) -> dict[str, Any]:
         """Return the change: its fields are the fields of the stored item."""
         return dict(self._change)
 
@@ -109,7 +109,7 @@ async def apply_edits(
             outcome.changes_done_work |= target != block_id and is_recorded(item)
             outcome.sentences.append(await _describe_move(ctx, owner, item, block_id, target))
         else:
-            await item_service.delete_item(ctx, owner, block_id, item["_id"])
+            await block_items.delete_item(ctx, owner, block_id, item["_id"])
             outcome.changes_done_work |= is_recorded(item)
             outcome.sentences.append(f"removed {typed(name_of(item))}")
     return outcome
@@ -198,7 +198,7 @@ async def _add(
     store_loads([each.item for each in parsed.items], ctx)
     for offset, new in enumerate(parsed.items):
         _join_superset(block, new)
-        added = await item_service.create_item(ctx, owner, block["_id"], new.details)
+        added = await block_items.create_item(ctx, owner, block["_id"], new.details)
         if edit["index"] is not None:
             await _move(ctx, owner, added["_id"], block["_id"], block["_id"], edit["index"] + offset)
         outcome.added.append(added["_id"])
@@ -210,7 +210,7 @@ async def _add(
 async def _move(
     ctx: Context, owner: ClientCalendar, item_id: ObjectId, source: ObjectId, target: ObjectId, index: int
 ) -> None:
-    await item_service.move_item(
+    await block_items.move_item(
         ctx, owner, {"wblockId": source, "witemId": item_id}, {"wblockId": target, "index": index}
     )
 
@@ -227,7 +227,7 @@ async def _change(ctx: Context, owner: ClientCalendar, block: Block, item: WorkI
             raise invalid_field(path, message, code="INVALID")
         change = _planned_change(block, item, parsed.items[0])
     parsed_change = ParsedChange(change)
-    return await item_service.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
+    return await block_items.update_item(ctx, owner, block["_id"], item["_id"], parsed_change, only_differences=True)
 
 
 def _read_sets_change(text: str, load_unit: str, path: str) -> ItemChange:

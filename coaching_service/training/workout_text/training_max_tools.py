@@ -16,7 +16,7 @@ from coaching_service.training.training_maxes import service
 from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
-from coaching_service.training.workouts.items.content import load_percent_bases
+from coaching_service.training.workouts.items.service import load_percent_bases
 from coaching_service.training.workouts.sets import MAX_LOAD
 
 tools = Tools()

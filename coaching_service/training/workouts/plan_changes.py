@@ -11,8 +11,8 @@ from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, PlannedBlock
 from coaching_service.training.workouts.blocks.service import has_nothing_done
-from coaching_service.training.workouts.items.content import RECORDED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.models import PLANNED, WorkItem
+from coaching_service.training.workouts.items.service import RECORDED_FIELDS, is_recorded
 from coaching_service.training.workouts.items.totals import planned_sets
 
 Workout = Mapping[str, Any]

@@ -18,6 +18,7 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRunField
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import (
     Block,
@@ -30,7 +31,6 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
-from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 
@@ -196,7 +196,7 @@ async def create_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, b
 
     It goes to the end; the response is the item. A form is copied as it is now.
     """
-    return await item_service.create_item(ctx, owner, wblock_id, body)
+    return await block_items.create_item(ctx, owner, wblock_id, body)
 
 
 async def update_item(
@@ -206,12 +206,12 @@ async def update_item(
 
     Its type cannot be changed; fields of other types are ignored. `version` is the block's.
     """
-    return await item_service.update_item(ctx, owner, wblock_id, witem_id, body)
+    return await block_items.update_item(ctx, owner, wblock_id, witem_id, body)
 
 
 async def delete_item(ctx: Context, owner: ScheduleOwner, wblock_id: ObjectId, witem_id: ObjectId) -> None:
     """Remove an item from a workout block."""
-    await item_service.delete_item(ctx, owner, wblock_id, witem_id)
+    await block_items.delete_item(ctx, owner, wblock_id, witem_id)
 
 
 async def move_item(ctx: Context, owner: ScheduleOwner, body: ItemMove) -> Block:
@@ -220,4 +220,4 @@ async def move_item(ctx: Context, owner: ScheduleOwner, body: ItemMove) -> Block
     The response is the target block, whose `version` may be sent. An item that is no longer in `source` is 409; without
     `source` or `target` the response is 500 with `code` WITEM_MOVE_INCOMPLETE.
     """
-    return await item_service.move_item(ctx, owner, body["source"], body["target"], body.get("version"))
+    return await block_items.move_item(ctx, owner, body["source"], body["target"], body.get("version"))

@@ -29,7 +29,7 @@ from coaching_service.progress.form_responses.models import FormResponse
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import TaskItemLog
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import FormAnswer, FormItem, ItemLog
 from coaching_service.web.forms import parse_value
 from coaching_service.web.pages import PageQuery, Pages, Redirect, list_url
@@ -80,13 +80,13 @@ async def check_ins_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
     return {
         "customer": customer,
         "check_ins": [{**check_in, "rhythm": describe_rhythm(check_in)} for check_in in listed],
-        "contents": await list_contents(ctx),
+        "check_in_kinds": await list_check_in_kinds(ctx),
         "rhythms": RHYTHMS,
         "today": ctx.caller.today(customer["timezone"]),
     }
 
 
-async def list_contents(ctx: Context) -> list[tuple[str, str]]:
+async def list_check_in_kinds(ctx: Context) -> list[tuple[str, str]]:
     """Return what a check-in can be, as far as the coach may see it."""
     options = [(TASK, "Task or habit")]
     if FORMS.VIEW in ctx.caller.permissions:

@@ -47,11 +47,11 @@ from coaching_service.training.schedule.models import (
 from coaching_service.training.schedule.schemas import ScheduleRange, require_at_most_a_year
 from coaching_service.training.schedule.service import day_name, days_between, join_some
 from coaching_service.training.workout_text.finding import exercises_of
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, ScheduleChange, WorkoutBlockFields
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
-from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
 from coaching_service.training.workouts.reports import blocks as calendar_days
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS
@@ -224,7 +224,7 @@ async def add_block(ctx: Context, customer_id: ObjectId, form: _NewWorkout) -> R
 @pages.post("/move", access=coach(CUSTOMERS.EDIT), on=week_page)
 async def move_item(ctx: Context, customer_id: ObjectId, form: _MoveForm) -> Redirect:
     """Move an item to a position in this or another workout."""
-    block = await item_service.move_item(
+    block = await block_items.move_item(
         ctx,
         ClientCalendar(customer_id),
         {"wblockId": form["source"], "witemId": form["witemId"]},

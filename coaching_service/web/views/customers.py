@@ -37,7 +37,7 @@ from coaching_service.training.group_programs.models import JOIN_DAY, NEXT_MONDA
 from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.pages import FilterValues, Pages, Redirect, Search, list_url
-from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, list_contents, to_check_in
+from coaching_service.web.views.check_ins import RHYTHMS, CheckInChoice, list_check_in_kinds, to_check_in
 from coaching_service.web.views.customer_layout import customer_path, describe_present, week_path
 from coaching_service.web.views.programs import list_options
 
@@ -311,7 +311,7 @@ async def new_customer_page(ctx: Context) -> dict[str, Any]:
         "groups": groups,
         "trainers": trainers,
         "programs": await _list_programs(ctx),
-        "contents": [("", "No check-in"), *await list_contents(ctx)],
+        "check_in_kinds": [("", "No check-in"), *await list_check_in_kinds(ctx)],
         "rhythms": RHYTHMS,
         "today": ctx.caller.today(),
     }

@@ -194,7 +194,7 @@ class LiveQuery(TypedDict):
 
 
 @pages.get("/app/customers/{customerId}/messages/live", access=coach(CUSTOMERS.VIEW), template="", request_class="held")
-async def follow_conversation(ctx: Context, customer_id: ObjectId, query: LiveQuery) -> web.StreamResponse:
+async def stream_conversation(ctx: Context, customer_id: ObjectId, query: LiveQuery) -> web.StreamResponse:
     """Wait for the next message of a conversation; answers `{after, hasNews}`."""
     async with ctx.turn():
         await customers.get_visible(ctx, customer_id, customers.SCOPE_FIELDS)
@@ -202,7 +202,7 @@ async def follow_conversation(ctx: Context, customer_id: ObjectId, query: LiveQu
 
 
 @pages.get("/app/inbox/live", access=coach(CUSTOMERS.VIEW), template="", request_class="held")
-async def follow_inbox(ctx: Context, query: LiveQuery) -> web.StreamResponse:
+async def stream_inbox(ctx: Context, query: LiveQuery) -> web.StreamResponse:
     """Wait for the next message of a client in the coach's scope; answers `{after, hasNews}`."""
     async with ctx.turn():
         in_scope = await customers.list_ids_in_scope(ctx)
@@ -210,7 +210,7 @@ async def follow_inbox(ctx: Context, query: LiveQuery) -> web.StreamResponse:
 
 
 @pages.get("/train/messages/live", access=customer(), template="", request_class="held")
-async def follow_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamResponse:
+async def stream_own_conversation(ctx: Context, query: LiveQuery) -> web.StreamResponse:
     """Wait for the next message of the client's conversation; answers `{after, hasNews}`."""
     return await _follow(ctx, query, lambda client: client == ctx.caller.id)
 
@@ -219,7 +219,7 @@ async def _follow(ctx: Context, query: LiveQuery, is_shown: Callable[[ObjectId |
     if query["after"] is None:
         async with ctx.turn():
             return _answer(await service.find_position(ctx), has_news=False)
-    followed = await service.follow(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
+    followed = await service.wait_for_event(ctx, query["after"], _SHOWN, is_shown, wait=_WAIT_SECONDS)
     return _answer(followed.position, has_news=followed.has_event)
 
 

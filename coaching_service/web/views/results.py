@@ -27,8 +27,8 @@ from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.items import content as items
 from coaching_service.training.workouts.items import descriptions
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import (
     CircuitItem,
     ExerciseItem,

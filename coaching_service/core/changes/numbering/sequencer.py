@@ -137,14 +137,14 @@ async def _waking(services: Services) -> AsyncIterator[asyncio.Event]:
             time.sleep(_PAUSE_SECONDS)
             rested = time.monotonic()
 
-    def follow() -> None:
+    def watch() -> None:
         while not is_ended.is_set():
             with suppress(Exception):  # whatever ends the stream, the changes are found by their index meanwhile
-                store.follow(services, wake, is_ended.is_set)
+                store.watch_new_changes(services, wake, is_ended.is_set)
             is_ended.wait(_RETRY_SECONDS)
             wake()
 
-    threading.Thread(target=follow, name="changes", daemon=True).start()
+    threading.Thread(target=watch, name="changes", daemon=True).start()
     try:
         yield is_woken
     finally:

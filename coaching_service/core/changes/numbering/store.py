@@ -40,7 +40,7 @@ async def count_pending(services: Services, limit: int) -> Backlog:
     )
 
 
-def follow(services: Services, notify: Callable[[], None], is_ended: Callable[[], bool]) -> None:
+def watch_new_changes(services: Services, notify: Callable[[], None], is_ended: Callable[[], bool]) -> None:
     """Call `notify` when a stream of new changes has been opened, and for each that it returns.
 
     It says that there is something to number, not what: nothing is lost with it; it is opened again after any error.

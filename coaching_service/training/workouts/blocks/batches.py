@@ -49,9 +49,9 @@ from coaching_service.training.workouts.blocks.service import (
     regular_blocks,
     shift_date,
 )
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.content import create_items, match_items, resolve_items
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
+from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items
 from coaching_service.training.workouts.sets import CustomerSet
 
 Day = str | int

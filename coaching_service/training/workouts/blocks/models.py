@@ -34,7 +34,6 @@ from coaching_service.core.validation import (
     TimeOfDay,
     Version,
 )
-from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import (
     ITEM_RESPONSE,
     NEW_ITEM,
@@ -44,6 +43,7 @@ from coaching_service.training.workouts.items.models import (
     ItemMoveTarget,
     WorkItem,
 )
+from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.sets import BlockTotals
 
 # --- What a session consists of: the fields of a block that its client or a coach reports, declared once --------------
@@ -246,7 +246,7 @@ class BlockContents(TypedDict):
 
     `clientTexts` has the names of the texts of its log that the client wrote; `fingerprint` of an imported session is
     what another file with the same session has in common with it; `programCopy` of a copy of a program's block is what
-    was copied, as `program_copies.summarize_copy` returns it.
+    was copied, as `summarize_copy` returns it.
     """
 
     items: Annotated[list[WorkItem], fields.List(ITEM_RESPONSE)]

@@ -17,8 +17,8 @@ from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import CompletedWorkChanged, ScheduleChanged, StoredBlock
 from coaching_service.training.workouts.blocks.recomputation import recompute_items
-from coaching_service.training.workouts.items.content import MAX_ITEMS, has_added_loads
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.service import MAX_ITEMS, has_added_loads
 
 DayField = Literal["date", "day"]
 ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[StoredBlock]]]

@@ -13,9 +13,9 @@ from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block, BlockSettings, StoredBlock, WorkoutBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner, block_not_found
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.content import load_references
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import WorkItem
+from coaching_service.training.workouts.items.service import load_references
 from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
 
 _NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have

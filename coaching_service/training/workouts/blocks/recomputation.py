@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.items.content import (
+from coaching_service.training.workouts.items.service import (
     derive_again,
     has_added_loads,
     load_exercises,

@@ -47,9 +47,9 @@ from coaching_service.training.workouts.blocks.models import (
 )
 from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner, block_not_found
 from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.content import PLANNED_FIELDS, create_item, is_recorded, load_exercises
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
+from coaching_service.training.workouts.items.service import PLANNED_FIELDS, create_item, is_recorded, load_exercises
 
 # --- program copies ---------------------------------------------------------------------------------------------------
 # What a client's block remembers of the program's block that it is a copy of: enough to see whether it was changed.

@@ -14,7 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import CopiedDays, Source
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import PlannedBlock
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 
 _PLANNED = (*names_of(PlannedBlock), "items")
 

@@ -24,7 +24,7 @@ from coaching_service.training.workouts.items.totals import summarize_block
 _ENTRIES: tuple[ActivityType, ...] = ("workout_completed", "item_logged", "form_submitted", "metric_recorded")
 
 
-async def follow_written_workouts(ctx: Context, event: DocumentsWritten) -> None:
+async def record_written_workouts(ctx: Context, event: DocumentsWritten) -> None:
     """Record that workouts of clients are completed, or take it back, and the log of items that are gone.
 
     An answered check-in is no completed workout. A new block with a log was imported with its entries in the feed; an
@@ -83,7 +83,7 @@ def _items_of(document: DocumentChange) -> tuple[list[WorkItem], list[WorkItem]]
     return before, after
 
 
-async def follow_restored_workouts(ctx: Context, event: DocumentsRestored) -> None:
+async def update_restored_workouts(ctx: Context, event: DocumentsRestored) -> None:
     """Update what depends on restored workouts, as the operations that change workouts do."""
     restored = event.of_kind("workout")
     for document in restored:
@@ -94,10 +94,10 @@ async def follow_restored_workouts(ctx: Context, event: DocumentsRestored) -> No
     for customer_id in dict.fromkeys(_customer_of(document) for document in restored):
         if customer_id is not None:
             of_client = [document for document in restored if _customer_of(document) == customer_id]
-            await _follow_client(ctx, ClientCalendar(customer_id), of_client)
+            await _update_client(ctx, ClientCalendar(customer_id), of_client)
 
 
-async def _follow_client(ctx: Context, calendar: ClientCalendar, restored: Sequence[RestoredDocument]) -> None:
+async def _update_client(ctx: Context, calendar: ClientCalendar, restored: Sequence[RestoredDocument]) -> None:
     await calendar.after_schedule_change(ctx)
     items: list[WorkItem] = []
     for document in restored:

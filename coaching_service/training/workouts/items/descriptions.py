@@ -16,7 +16,6 @@ from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Integer, Number, field_errors
-from coaching_service.training.workouts.items.content import MAX_ITEMS
 from coaching_service.training.workouts.items.models import (
     PlannedCircuitExercise,
     PlannedMetrics,
@@ -25,6 +24,7 @@ from coaching_service.training.workouts.items.models import (
     ScheduledTime,
     WorkItem,
 )
+from coaching_service.training.workouts.items.service import MAX_ITEMS
 from coaching_service.training.workouts.items.totals import DERIVED_FIELDS, derive_fields, summarize_block
 from coaching_service.training.workouts.sets import PerformedSet, PlannedSet, PlannedSets
 

@@ -35,7 +35,7 @@ from coaching_service.training.workouts.sets import (
     PlannedSets,
 )
 
-# --- inputs -----------------------------------------------------------------------------------------------------------
+# --- Fields of requests for items -------------------------------------------------------------------------------------
 # What requests for items have that no type says: times of reminders, and forms of the library or made for an item.
 
 

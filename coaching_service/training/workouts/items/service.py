@@ -1,213 +1,589 @@
-"""The items of workout blocks."""
+"""Workout items: the fields of each type, and how an item is created, changed, logged and presented."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import zip_longest
+from typing import Any, NamedTuple, TypeVar, cast
 
+from coaching_service.core.auth.access import FORMS, METRICS, Area, areas_of, require_permission
+from coaching_service.core.auth.principal import Principal
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional, version_conflict
-from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
-from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.database.documents import now
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.dates import zone_of
+from coaching_service.core.errors import NotFound
+from coaching_service.core.fields import names_of, nulls_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.training.workouts.blocks.models import Block, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import present_block
-from coaching_service.training.workouts.blocks.service import publish_rescheduled_items
-from coaching_service.training.workouts.items import content
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items.content import find_differences
+from coaching_service.library.exercises.models import ADDED, ASSISTANCE, ExerciseName
+from coaching_service.library.forms import service as forms
+from coaching_service.library.forms.models import Form
+from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.people.account import service as account
+from coaching_service.people.customers import bulk
+from coaching_service.people.customers import service as customers
+from coaching_service.training import body_weights
+from coaching_service.training.training_maxes import service as training_maxes
+from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
 from coaching_service.training.workouts.items.models import (
-    WORKOUT_TYPES,
+    LOGGED,
+    PLANNED,
+    CircuitExercise,
     ItemChange,
+    ItemForm,
+    ItemFormInput,
     ItemInput,
     ItemLog,
-    ItemMoveSource,
-    ItemMoveTarget,
+    ItemReport,
+    MetricsFields,
     WorkItem,
 )
+from coaching_service.training.workouts.items.totals import (
+    DERIVED_FIELDS,
+    derive_fields,
+    planned_exercise_ids,
+    planned_sets,
+)
+from coaching_service.training.workouts.sets import PlannedSet, plan_of_done, present_set, with_kind
+
+_FIRST_YEAR, _LAST_YEAR = 1, 9999  # of a `datetime`: elsewhere it may be in a year that does not exist
+MAX_ITEMS = 100
+# The fields that a coach plans for each type, and those that a log adds: lists.
+PLANNED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in PLANNED.items()}
+LOGGED_FIELDS: Mapping[str, tuple[str, ...]] = {item_type: names_of(group) for item_type, group in LOGGED.items()}
+# The areas that the logs of items belong to; logs of other types lie under the client.
+LOG_AREAS: Mapping[str, Area] = {"FORM": FORMS, "METRICS": METRICS}
+
+_ABSENT = tuple(nulls_of(ItemReport))  # in items that are older than these fields
+_NOT_SHOWN = (*DERIVED_FIELDS, "assistedExerciseIds", "addedExerciseIds", "bodyWeight", "clientTexts")
+# The fields of an item, of whatever type, that a log sets: an item of which all are empty has nothing done.
+RECORDED_FIELDS = names_of(ItemReport, *LOGGED.values())
 
 
-@on_worker_thread
-async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
-    """Add an item to the end of a block.
+@dataclass(frozen=True)
+class References:
+    """What items refer to: library documents, and what the client's percentages refer to, by exercise.
 
-    Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
-    Conflict if it belongs to a recurring check-in.
+    `body_weights`: the client's on the dates of the items, which percentages of added loads include; in the
+    company's unit, as all loads. `timezone` is the client's, if the time of a reminder depends on it.
     """
-    block, item, linked = await _append(ctx, owner, block_id, details)
-    linked = await content.load_references(ctx, [item], owner.client_id, linked.exercises, [block["date"]])
-    order = items.find_index(block["items"], item["_id"])
-    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
+
+    exercises: Mapping[ObjectId, ExerciseName] = field(default_factory=dict)
+    metric_sets: Mapping[ObjectId, MetricSet] = field(default_factory=dict)
+    training_maxes: Mapping[ObjectId, ReferenceLoads] = field(default_factory=dict)
+    body_weights: Mapping[str, float] = field(default_factory=dict)
+    timezone: str | None = None
 
 
-@transactional
-async def _append(
-    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput
-) -> tuple[StoredBlock, WorkItem, items.References]:
-    """Append an item; returns the block, the item as it is stored, and what it refers to."""
-    await owner.authorize_and_lock(ctx)
-    resolved, linked = await content.resolve(ctx, details)
-    item = items.create_item(resolved)
-    await items.fix_load_unit(ctx, [item], owner.client_id)
-    block = await owner.push_item(ctx, block_id, item)
-    if block is None:
-        _require_regular(await owner.get_block(ctx, block_id))
-        raise _block_is_full()
-    exercises.count_uses(ctx, items.exercise_ids([item]))
-    is_planned = item["type"] in WORKOUT_TYPES and block.get("createdBy") is None
-    await owner.after_schedule_change(ctx, added_until=block["date"] if is_planned else None)
-    return block, item, linked
+def list_contacts(workout: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what of a workout reaches the client: reminders, and on a client's calendar the forms to answer.
 
-
-@transactional
-async def update_item(
-    ctx: Context,
-    owner: ScheduleOwner,
-    block_id: ObjectId,
-    item_id: ObjectId,
-    deferred: DeferredChange,
-    *,
-    only_differences: bool = False,
-) -> WorkItem:
-    """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
-
-    With `only_differences`, fields that have these values already are not changes. Raises BadRequest, NotFound,
-    Forbidden, and Conflict if the block has changed since `version`.
+    What recurring check-ins schedule is a contact of the check-in.
     """
-    await owner.require_access(ctx)
-    block = await owner.get_block(ctx, block_id)
-    item = block["items"][items.find_index(block["items"], item_id)]
-    change = cast("ItemChange", deferred.as_type(item["type"]))
-    if change.get("version") not in (None, block["version"]):
-        raise version_conflict()
-    if only_differences:
-        change = find_differences(item, change)
-    change, _ = await content.resolve(ctx, change, item)
-    await items.fix_load_unit(ctx, [change], owner.client_id)
-    changed = items.change_item(item, change)
-    known = await content.load_exercises(ctx, [changed])
-    if changed is not item:
-        changed = items.with_load_types(changed, known)
-        block = await owner.set_items(ctx, block, _replace(block, changed))
-        await owner.after_completed_work_change(ctx, [item, changed])
-        if changed["type"] == "REMINDER":  # the time at which it is sent
-            await owner.after_schedule_change(ctx)
-    return await present_item(ctx, block, item_id, known)
+    if workout.get("checkInId") is not None:
+        return
+    for item in workout["items"]:
+        if item["type"] == "REMINDER":
+            yield str(item["reminderFields"])
+        elif item["type"] == "FORM" and workout.get("customerId") is not None:
+            yield f"form {item['form']['name']}"
 
 
-@transactional
-async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
-    """Remove an item from a block. Raises NotFound, Forbidden."""
-    await owner.authorize_and_lock(ctx)
-    block = await owner.get_block(ctx, block_id)
-    item = block["items"][items.find_index(block["items"], item_id)]
-    await owner.set_items(ctx, block, _without(block, item))
-    await owner.after_schedule_change(ctx)
-    await owner.after_completed_work_change(ctx, [item])
+def create_item(details: ItemInput | WorkItem) -> WorkItem:
+    """Return a new item with the planned fields of `details` and nothing done."""
+    item_type, at = details["type"], now()
+    fields = {
+        "_id": ObjectId(),
+        "type": item_type,
+        "isCompleted": False,
+        "completedAt": None,
+        "comment": None,
+        "pain": None,
+        **{name: details.get(name) for name in PLANNED_FIELDS[item_type]},
+        **_plan_of_done(details),
+        **_empty_log(item_type),
+        "createdAt": at,
+        "updatedAt": at,
+    }
+    return _with_derived_fields(fields)
 
 
-@transactional
-async def move_item(
-    ctx: Context,
-    owner: ScheduleOwner,
-    source: ItemMoveSource | None,
-    target: ItemMoveTarget | None,
-    version: int | None = None,
-) -> Block:
-    """Move an item within its block or to another block of the owner, and return the target block.
+def with_planned_sets(item: WorkItem) -> WorkItem:
+    """Return an item as a copy of it is planned: one imported without planned sets has those that were done."""
+    return cast("WorkItem", {**item, **_plan_of_done(item)})
 
-    A target index past the end means the end. Raises LegacyFailure if `source` or `target` is missing, NotFound if a
-    block or the item does not exist, Conflict if the item is no longer in the source block, the target block has
-    changed since `version` or is another block and belongs to a recurring check-in, InvalidFields if it is full.
+
+def log_item(item: WorkItem, log: ItemLog) -> WorkItem:
+    """Return `item` with a log in place of its previous one."""
+    at = now()
+    logged = {name: log.get(name) or empty for name, empty in _empty_log(item["type"]).items()}
+    fields = {
+        **item,
+        **logged,
+        **{name: log.get(name) for name in names_of(ItemReport)},
+        "completedAt": (item["completedAt"] or at) if log["isCompleted"] else None,
+        "clientTexts": log.get("clientTexts", []),
+        "updatedAt": at,
+    }
+    return _with_derived_fields(fields)
+
+
+def with_load_types(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+    """Return an item whose figures follow what the loads of its exercises mean: assistance is no volume.
+
+    `exercises` were done.
     """
-    await owner.require_access(ctx)
-    if source is None or target is None:
-        raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
-    block = await owner.get_block(ctx, source["wblockId"])
-    item = await _find_in_source(ctx, owner, block, source["witemId"])
-    target_block = block if target["wblockId"] == block["_id"] else await owner.get_block(ctx, target["wblockId"])
-    if version not in (None, target_block["version"]):
-        raise version_conflict()
-    if target_block is not block:
-        _require_regular(target_block)
-    others = _without(target_block, item)
-    if len(others) >= items.MAX_ITEMS:
-        raise _block_is_full()
-    if target_block is not block:
-        await owner.set_items(ctx, block, _without(block, item))
-        if target_block.get("source") is None:  # only imported sessions have exercises without planned sets
-            item = items.with_planned_sets(item)
-    index = target["index"]
-    target_block = await owner.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
-    if target_block["_id"] != block["_id"]:
-        await owner.after_schedule_change(ctx)
-    await owner.after_completed_work_change(ctx, [item])
-    if target_block["date"] != block["date"]:
-        await publish_rescheduled_items(ctx, target_block, [item])
-    return await present_block(ctx, owner, target_block)
+    types = {each: exercises[each].get("loadType") for each in item["doneExerciseIds"]}
+    assisted = [each for each, load_type in types.items() if load_type == ASSISTANCE]
+    added = [each for each, load_type in types.items() if load_type == ADDED]
+    if assisted == item.get("assistedExerciseIds", []) and added == item.get("addedExerciseIds", []):
+        return item
+    return _with_derived_fields({**item, "assistedExerciseIds": assisted, "addedExerciseIds": added})
 
 
-async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId) -> WorkItem:
-    for item in block["items"]:
+def with_body_weight(item: WorkItem, body_weight: float | None) -> WorkItem:
+    """Return an item with the body weight to which loads were added in it; without one if none were."""
+    body_weight = body_weight if has_added_loads(item) else None
+    # mypy knows `{**item}` of a union of TypedDicts only as an object.
+    return item if item.get("bodyWeight") == body_weight else cast("WorkItem", {**item, "bodyWeight": body_weight})
+
+
+def has_added_loads(item: WorkItem) -> bool:
+    """Return whether exercises were done in an item whose loads are added to the body's weight."""
+    return bool(item.get("addedExerciseIds"))
+
+
+def derive_again(item: WorkItem, exercises: Mapping[ObjectId, ExerciseName]) -> WorkItem:
+    """Return an item with its derived fields computed again, for the exercises that it refers to as they are now."""
+    return with_load_types(_with_derived_fields(item), exercises)
+
+
+def change_item(item: WorkItem, change: ItemChange) -> WorkItem:
+    """Return `item` with the planned fields of its type that are in `change`, or `item` itself if there are none."""
+    fields = {name: value for name, value in change.items() if name in PLANNED_FIELDS[item["type"]]}
+    return _with_derived_fields({**item, **fields, "updatedAt": now()}) if fields else item
+
+
+def match_items(stored: Sequence[WorkItem], sent: Sequence[ItemInput]) -> list[WorkItem | None]:
+    """Return, for each item that is sent, the stored one at the same place if that has the same plan."""
+    pairs = zip_longest(stored, sent)
+    return [item if item and _has_plan(item, details) else None for item, details in pairs if details]
+
+
+def find_differences(item: WorkItem, change: ItemChange) -> ItemChange:
+    """Return the fields of a change that the item does not have already."""
+    fields: Mapping[str, Any] = item
+    different = {
+        name: value for name, value in change.items() if _comparable(name, fields.get(name)) != _comparable(name, value)
+    }
+    return cast("ItemChange", different)
+
+
+def _has_plan(item: WorkItem, details: ItemInput) -> bool:
+    names = PLANNED_FIELDS[details["type"]]
+    return item["type"] == details["type"] and all(
+        _comparable(name, item.get(name)) == _comparable(name, details.get(name)) for name in names
+    )
+
+
+def _comparable(name: str, value: Any) -> Any:
+    """Return a field without generated identifiers, and a form of the library only by its identifier."""
+    if name == "form" and (form_id := value.get("formId")) is not None:
+        return form_id
+    return _without_identifiers({"formId": None, **value} if name == "form" else value)
+
+
+def _without_identifiers(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_identifiers(each) for name, each in value.items() if name != "_id"}
+    return [_without_identifiers(each) for each in value] if isinstance(value, list) else value
+
+
+def find_index(items: Sequence[WorkItem], item_id: ObjectId) -> int:
+    """Return the position of an item in its block. Raises NotFound."""
+    for index, item in enumerate(items):
         if item["_id"] == item_id:
-            return item
-    if await owner.has_item(ctx, item_id):
-        raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
+            return index
     raise NotFound("workout item")
 
 
-async def log_item(
-    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item: WorkItem, log: ItemLog
-) -> tuple[StoredBlock, Mapping[ObjectId, ExerciseName]]:
-    """Store what was done for an item of a block, in the transaction that has read it.
+def exercise_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+    """Return the exercises that items plan, circuits included."""
+    return {exercise_id for item in items for exercise_id in planned_exercise_ids(item)}
 
-    Returns the block as stored, and the item's exercises. Raises Conflict if the log has another version of the block.
+
+def metric_set_ids(items: Iterable[WorkItem | ItemChange]) -> set[ObjectId]:
+    """Return the metric sets that items refer to."""
+    fields = (cast("MetricsFields | None", item.get("metricsFields")) for item in items)
+    return {each["metricsSetId"] for each in fields if each}
+
+
+def has_load(item: WorkItem | ItemChange) -> bool:
+    """Return whether an item plans or records a load."""
+    sets: list[Any] = [*_list_of(item, "exerciseSets"), *_list_of(item, "customerSets")]
+    for entry in _list_of(item, "circuitExercises"):
+        sets += entry["sets"]
+    return any(each.get("load") is not None for each in sets)
+
+
+async def fix_load_unit(
+    ctx: Context, changed: Sequence[WorkItem | ItemChange], client_id: ObjectId | None = None
+) -> None:
+    """Fix the company's unit of load if any of the items to be stored has a load.
+
+    `client_id`: of items on a client's calendar; None for programs and templates. Raises Conflict if the unit has
+    changed since the request began.
     """
-    if log.get("version") not in (None, block["version"]):
-        raise version_conflict()
-    logged = items.log_item(item, log)
-    known = await content.load_exercises(ctx, [logged])
-    logged = items.with_load_types(logged, known)
-    await items.fix_load_unit(ctx, [logged], owner.client_id)
-    block = await owner.set_items(ctx, block, _replace(block, logged))
-    await owner.after_completed_work_change(ctx, [item, logged], block)
-    return block, known
+    if not any(has_load(item) for item in changed):
+        return
+    await account.lock_load_unit(ctx, again=client_id is None)
+    if client_id is not None:
+        await customers.lock_and_mark_figures(ctx, client_id)
 
 
-async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
-    """Return an item of an owner whose access has been checked. Raises NotFound."""
-    return await present_item(ctx, await owner.get_block(ctx, block_id), item_id)
+def percent_exercise_ids(items: Iterable[WorkItem]) -> set[ObjectId]:
+    """Return the exercises with a set that is planned as a percentage of the client's training maximum."""
+    return {
+        exercise_id
+        for item in items
+        for exercise_id, planned in planned_sets(item)
+        if planned.get("loadPercent") is not None
+    }
 
 
-async def present_item(
-    ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
+def is_recorded(item: Mapping[str, Any]) -> bool:
+    """Return whether anything of an item was logged, even if it is not completed."""
+    return any(item.get(name) for name in RECORDED_FIELDS)
+
+
+def present_items(
+    items: Sequence[WorkItem], version: int, references: References, reader: Principal, date: str | None = None
+) -> list[WorkItem]:
+    """Return the items of a block of this `version` and `date`, if any, as they are read, in order."""
+    return [present_item(item, order, version, references, reader, date) for order, item in enumerate(items)]
+
+
+def present_item(
+    item: WorkItem, order: int, version: int, references: References, reader: Principal, date: str | None
 ) -> WorkItem:
-    """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
-    order = items.find_index(block["items"], item_id)
-    item = block["items"][order]
-    linked = await content.load_references(ctx, [item], block["customerId"], known, [block["date"]])
-    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
+    """Return an item as it is read: with `order`, the block's `version`, names of what it refers to, and variables.
+
+    Loads planned in percent are those of the block's `date`. Answers and values of an area that `reader` may not see
+    are None.
+    """
+    load_unit = reader.company.load_unit
+    # Any: the fields depend on the type of the item. A copy alone is faster than one with other fields.
+    fields: dict[str, Any] = {**item}
+    fields["order"], fields["version"] = order, version
+    for name in _ABSENT:
+        fields.setdefault(name, None)
+    if (swap := fields["swappedFor"]) is not None:
+        fields["swappedFor"] = {**swap, "exercise": references.exercises[swap["exerciseId"]]}
+    for name in _NOT_SHOWN:
+        fields.pop(name, None)
+    if not may_see_log(reader, item):
+        fields.update(dict.fromkeys(LOGGED_FIELDS[item["type"]]))
+    if item["type"] == "EXERCISE":
+        fields["exercise"] = references.exercises[item["exerciseId"]]
+        fields["exerciseSets"] = _present_sets(item["exerciseSets"], item["exerciseId"], references, load_unit, date)
+        fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
+    elif item["type"] == "CIRCUIT":
+        fields["customerSets"] = [with_kind(done) for done in item["customerSets"]]
+        fields["circuitExercises"] = [
+            _present_circuit_exercise(entry, item["rounds"], references, load_unit, date)
+            for entry in item["circuitExercises"]
+        ]
+    elif item["type"] == "METRICS":
+        metric_set = references.metric_sets[item["metricsFields"]["metricsSetId"]]
+        fields["metricsFields"] = {
+            "metricsSetId": metric_set["_id"],
+            "name": metric_set["name"],
+            "metrics": metric_set["metrics"],
+        }
+    elif item["type"] == "REMINDER":
+        reminder = item["reminderFields"]
+        fields["reminderFields"] = {**reminder, "time": time_of_day(reminder["scheduledTime"], references.timezone)}
+    return cast("WorkItem", fields)
 
 
-def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
-    return [changed if item["_id"] == changed["_id"] else item for item in block["items"]]
+def may_see_log(reader: Principal, item: WorkItem) -> bool:
+    """Return whether `reader`, who may see the workout, may see the answers or values of an item."""
+    return areas_of(reader).allows(area=LOG_AREAS.get(item["type"]))
 
 
-def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
-    return [item for item in block["items"] if item["_id"] != removed["_id"]]
+def require_visible_log(reader: Principal, item: WorkItem) -> None:
+    """Raise Forbidden if `reader` may not see the answers or values of an item, and would replace them."""
+    if not may_see_log(reader, item):
+        require_permission(reader, LOG_AREAS[item["type"]].VIEW)
 
 
-def _require_regular(block: StoredBlock) -> None:
-    """Raise Conflict if a block belongs to a recurring check-in: it holds nothing else."""
-    if block.get("checkInId") is not None:
-        message = "The workout block belongs to a recurring check-in and takes no other items; use another block"
-        raise Conflict(message, code="CHECK_IN_BLOCK")
+def has_instant(item: WorkItem) -> bool:
+    """Return whether an item is a reminder whose date-time names an offset from UTC."""
+    if item["type"] != "REMINDER" or len(item["reminderFields"]["scheduledTime"]) == len("HH:MM"):
+        return False
+    return datetime.fromisoformat(item["reminderFields"]["scheduledTime"]).tzinfo is not None
 
 
-def _block_is_full() -> InvalidFields:
-    message = f"must not hold more than {items.MAX_ITEMS} entries: the workout block is full"
-    return invalid_field("items", message, code="TOO_MANY")
+def time_of_day(scheduled_time: str, timezone: str | None) -> str:
+    """Return the time (`HH:MM`) of a reminder that is scheduled for a time of day or an ISO date-time.
+
+    An offset from UTC is converted to the client's `timezone`; without a client the time is as it was written.
+    """
+    if len(scheduled_time) == len("HH:MM"):
+        return scheduled_time
+    moment = datetime.fromisoformat(scheduled_time)
+    if moment.tzinfo is not None and timezone is not None and _FIRST_YEAR < moment.year < _LAST_YEAR:
+        moment = moment.astimezone(zone_of(timezone))
+    return moment.strftime("%H:%M")
+
+
+def _present_circuit_exercise(
+    entry: CircuitExercise, rounds: int, references: References, load_unit: str, date: str | None
+) -> CircuitExercise:
+    return {
+        **entry,
+        "exercise": references.exercises[entry["exerciseId"]],
+        "sets": _present_sets(entry["sets"], entry["exerciseId"], references, load_unit, date),
+        "plannedSetsTotal": len(entry["sets"]) * rounds,
+    }
+
+
+def _present_sets(
+    sets: Sequence[PlannedSet], exercise_id: ObjectId, references: References, load_unit: str, date: str | None
+) -> list[PlannedSet]:
+    loads = references.training_maxes.get(exercise_id)
+    if loads is None:
+        return [present_set(planned, load_unit) for planned in sets]
+    maximum, body_weight = load_of(loads), 0.0
+    if loads["trainingMax"] is None and references.exercises[exercise_id].get("loadType") == ADDED:
+        known = None if date is None else references.body_weights.get(date)
+        maximum, body_weight = (None, 0.0) if known is None else (maximum, known)
+    return [present_set(planned, load_unit, maximum, body_weight) for planned in sets]
+
+
+def _empty_log(item_type: str) -> dict[str, list[Any]]:
+    return {name: [] for name in LOGGED_FIELDS.get(item_type, ())}
+
+
+def _plan_of_done(details: ItemInput | WorkItem) -> dict[str, list[PlannedSet]]:
+    """Return the planned sets of a copy of an item that was imported without any: what was done in it."""
+    done = _list_of(details, "customerSets") if details["type"] == "EXERCISE" else []
+    return {} if details.get("exerciseSets") or not done else {"exerciseSets": plan_of_done(done)}
+
+
+def _with_derived_fields(fields: Mapping[str, Any]) -> WorkItem:
+    item = cast("WorkItem", fields)
+    return cast("WorkItem", {**fields, **derive_fields(item)})
+
+
+def _list_of(item: WorkItem | ItemChange, name: str) -> list[Any]:
+    return cast("list[Any]", item.get(name) or [])
+
+
+# --- The library documents that items refer to: required to exist on write, looked up on read -------------------------
+
+
+Details = TypeVar("Details", ItemInput, ItemChange)
+
+
+class PercentBase(NamedTuple):
+    """What percentages of an exercise refer to, with the body weight that it includes: 0 if it includes none."""
+
+    maximum: float
+    body_weight: float
+
+    def load_of(self, percent: float) -> float:
+        """Return the load of a percentage, not rounded: what is added, where the body weight is included."""
+        return max(self.maximum * percent / 100 - self.body_weight, 0)
+
+
+async def resolve(ctx: Context, details: Details, previous: WorkItem | None = None) -> tuple[Details, References]:
+    """Return what a coach sent of an item with its form copied into it, and the other documents it refers to.
+
+    A form is copied as it is now, so that later changes do not affect scheduled items. Raises NotFound if a document
+    does not exist; those that `previous` already referred to may have been deleted since.
+    """
+    form = details.get("form")
+    if form is not None:
+        form_id = form.get("formId")
+        library_forms = {form_id: await forms.get(ctx, form_id)} if form_id is not None else {}
+        details = {**details, "form": copy_form(form, library_forms)}
+    known: Sequence[WorkItem] = [previous] if previous else []
+    new_exercises = exercise_ids([details]) - exercise_ids(known)
+    new_sets = metric_set_ids([details]) - metric_set_ids(known)
+    found_sets: dict[ObjectId, MetricSet] = {set_id: await metric_sets.get(ctx, set_id) for set_id in new_sets}
+    return details, References(await exercises.require(ctx, new_exercises), found_sets)
+
+
+async def load_references(
+    ctx: Context,
+    items: Sequence[WorkItem],
+    customer_id: ObjectId | None = None,
+    known: Mapping[ObjectId, ExerciseName] | None = None,
+    dates: Collection[str | None] = (),
+) -> References:
+    """Return what stored items refer to: documents of the libraries, deleted ones included, and what is the client's.
+
+    `customer_id` is the client whose items they are; None for items of a program or template. `known`: their exercises,
+    if they have been read. `dates`: those of their blocks.
+    """
+    names, sets, maxes, timezone = await gather_reads(
+        ctx,
+        load_exercises(ctx, items if known is None else []),
+        metric_sets.get_by_id(ctx, metric_set_ids(items)),
+        load_training_maxes(ctx, items, customer_id),
+        load_timezone(ctx, items, customer_id),
+    )
+    names = names if known is None else known
+    added = any(names[each].get("loadType") == ADDED for each, loads in maxes.items() if loads["trainingMax"] is None)
+    weights = await _load_body_weights(ctx, customer_id, dates) if customer_id is not None and added else {}
+    return References(names, sets, maxes, weights, timezone)
+
+
+async def _load_body_weights(ctx: Context, customer_id: ObjectId, dates: Collection[str | None]) -> dict[str, float]:
+    """Return what a client weighs on the dates of blocks that are planned; after today at least what is known today."""
+    days, today = {day for day in dates if day is not None}, str(ctx.caller.today())
+    known = await body_weights.find_on_dates(ctx, customer_id, {*days, today}, ctx.caller.company.load_unit)
+    of_today = {day: known[today] for day in days if day > today and today in known}
+    return {**of_today, **known}
+
+
+async def load_exercises(ctx: Context, items: Iterable[WorkItem]) -> dict[ObjectId, ExerciseName]:
+    """Return the exercises that items plan, or that were done or chosen in their place, deleted ones included."""
+    return await exercises.get_names(ctx, {exercise_id for item in items for exercise_id in item["exerciseIds"]})
+
+
+async def load_training_maxes(
+    ctx: Context, items: Sequence[WorkItem], customer_id: ObjectId | None
+) -> dict[ObjectId, ReferenceLoads]:
+    """Return the training maximums and estimates that the percentages of items refer to; none without a client."""
+    ids = percent_exercise_ids(items)
+    if customer_id is None or not ids:
+        return {}
+    return await training_maxes.load_reference_loads(ctx, customer_id, ids)
+
+
+async def load_percent_bases(
+    ctx: Context, customer_id: ObjectId, exercise_ids: Iterable[ObjectId]
+) -> dict[ObjectId, PercentBase]:
+    """Return what percentages of exercises refer to today; exercises without it are left out."""
+    loads = await training_maxes.load_reference_loads(ctx, customer_id, exercise_ids)
+    names, today = await exercises.get_names(ctx, loads), str(ctx.caller.today())
+    whole = {each for each in loads if loads[each]["trainingMax"] is None and names[each].get("loadType") == ADDED}
+    weights = await body_weights.find_on_dates(ctx, customer_id, [today] if whole else [], ctx.caller.company.load_unit)
+    bases: dict[ObjectId, PercentBase] = {}
+    for each, of_exercise in loads.items():
+        maximum, body_weight = load_of(of_exercise), weights.get(today) if each in whole else 0
+        if maximum is not None and body_weight is not None:
+            bases[each] = PercentBase(maximum, body_weight)
+    return bases
+
+
+async def load_timezone(ctx: Context, items: Iterable[WorkItem], customer_id: ObjectId | None) -> str | None:
+    """Return the time zone of the client, if the time of a reminder depends on it."""
+    if customer_id is None or not any(has_instant(item) for item in items):
+        return None
+    return await bulk.get_timezone(ctx, customer_id)
+
+
+def copy_form(form: ItemForm | ItemFormInput, library_forms: Mapping[ObjectId, Form]) -> ItemForm:
+    """Return the form of an item: a copy of one of the library, given by identifier, or one made for this item."""
+    form_id = form.get("formId")
+    if form_id is not None:
+        library_form = library_forms[form_id]
+        return {"formId": form_id, "name": library_form["name"], "questions": library_form["questions"]}
+    return {"formId": None, "name": form["name"], "questions": forms.assign_question_ids(form["questions"])}
+
+
+# --- New items from what coaches send, many at once: each library is read once, and an error names the entry ----------
+
+
+T = TypeVar("T")
+# Where a reference is in the request, such as `items.2.exerciseId`, and the identifier.
+Reference = tuple[str, ObjectId]
+
+
+async def create_items(
+    ctx: Context, details: Mapping[int, ItemInput], previous: Sequence[WorkItem] = ()
+) -> list[WorkItem]:
+    """Return new items, by their position in the field `items`, to be stored by the caller in place of `previous` ones.
+
+    Raises as `resolve_items`; exercises and metric sets of `previous` items may have been deleted since.
+    """
+    entries = {f"items.{index}": item for index, item in details.items()}
+    return [create_item(item) for item in await _resolve(ctx, entries, previous)]
+
+
+async def resolve_items(ctx: Context, lists: Mapping[str, Sequence[ItemInput]]) -> list[list[ItemInput]]:
+    """Return lists of items, by the path of their field in the request, with their forms copied into them.
+
+    Raises NotFound, naming the entry (`items.2.exerciseId`), if a document that an item refers to does not exist.
+    """
+    entries = {f"{path}.{index}": item for path, items in lists.items() for index, item in enumerate(items)}
+    resolved = iter(await _resolve(ctx, entries))
+    return [[next(resolved) for _ in items] for items in lists.values()]
+
+
+async def _resolve(
+    ctx: Context, entries: Mapping[str, ItemInput], previous: Sequence[WorkItem] = ()
+) -> list[ItemInput]:
+    known = exercise_ids(previous) | metric_set_ids(previous)
+    exercise_references, set_references, form_references = (
+        [each for path, item in entries.items() for each in references(path, item) if each[1] not in known]
+        for references in (_exercise_references, _metric_set_references, _form_references)
+    )
+    await _require_exercises(ctx, exercise_references)
+    await _read_each(ctx, set_references, metric_sets.get)
+    library_forms = await _read_each(ctx, form_references, forms.get)
+    return [_with_form(item, library_forms) for item in entries.values()]
+
+
+def _exercise_references(path: str, item: ItemInput) -> Iterator[Reference]:
+    if exercise_id := item.get("exerciseId"):
+        yield f"{path}.exerciseId", exercise_id
+    for index, entry in enumerate(item.get("circuitExercises", ())):
+        yield f"{path}.circuitExercises.{index}.exerciseId", entry["exerciseId"]
+
+
+def _metric_set_references(path: str, item: ItemInput) -> Iterator[Reference]:
+    if fields := item.get("metricsFields"):
+        yield f"{path}.metricsFields.metricsSetId", fields["metricsSetId"]
+
+
+def _form_references(path: str, item: ItemInput) -> Iterator[Reference]:
+    form = item.get("form")
+    if form is not None and (form_id := form.get("formId")):
+        yield f"{path}.form.formId", form_id
+
+
+async def _require_exercises(ctx: Context, references: Sequence[Reference]) -> None:
+    known = await exercises.get_usable_names(ctx, {exercise_id for _, exercise_id in references})
+    for path, exercise_id in references:
+        if exercise_id not in known:
+            raise _named(NotFound("exercise"), path)
+
+
+async def _read_each(
+    ctx: Context, references: Sequence[Reference], read: Callable[[Context, ObjectId], Awaitable[T]]
+) -> dict[ObjectId, T]:
+    documents: dict[ObjectId, T] = {}
+    for path, identifier in references:
+        if identifier not in documents:
+            try:
+                documents[identifier] = await read(ctx, identifier)
+            except NotFound as error:
+                raise _named(error, path) from None
+    return documents
+
+
+def _named(error: NotFound, path: str) -> NotFound:
+    return NotFound(error.details["resource"], f"{path}: {error.message}")
+
+
+def _with_form(item: ItemInput, library_forms: Mapping[ObjectId, Form]) -> ItemInput:
+    form = item.get("form")
+    return item if form is None else {**item, "form": copy_form(form, library_forms)}

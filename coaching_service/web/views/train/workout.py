@@ -33,7 +33,7 @@ from coaching_service.training.workouts import usual_loads
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
 from coaching_service.training.workouts.blocks.presentation import presented_volume
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import (
     describe_amounts,
     describe_details,

@@ -20,9 +20,9 @@ from coaching_service.training.schedule.program_tools import read_program_text
 from coaching_service.training.templates import service as templates
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
 from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.items import service as item_service
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets import (
@@ -317,7 +317,7 @@ class _PlaceForm(TypedDict):
 @pages.post(f"{ITEM}/rounds", form=CircuitForm)
 async def change_rounds(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, form: CircuitForm) -> Redirect:
     """Change the name and the number of rounds of a circuit."""
-    item = await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, ITEM_CHANGE.load(form))
+    item = await block_items.update_item(ctx, workout.owner, workout.block_id, witem_id, ITEM_CHANGE.load(form))
     title = describe_item(item, ctx.caller.company.load_unit)["title"]
     data = {"version": cast("Document", item)["version"], "indexes": [], "loads": [], "lines": [], "title": title}
     return Redirect(f"{workout.path}#item-{witem_id}", "Changes saved.", data=data)
@@ -414,7 +414,7 @@ async def add_text(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, text:
     """
     read = await read_texts(ctx, [(_FIELD, text)], customer_id=owner.block_filter.get("customerId"))
     for item in read.items[0]:
-        await item_service.create_item(ctx, owner, block_id, item)
+        await block_items.create_item(ctx, owner, block_id, item)
     return len(read.items[0]), read.remarks
 
 

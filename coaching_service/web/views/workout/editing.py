@@ -19,9 +19,9 @@ from coaching_service.library.exercises.models import Exercise
 from coaching_service.training.set_text.planned import parse_planned, write_planned
 from coaching_service.training.set_text.scanner import SetTextError
 from coaching_service.training.workout_text.lines import Problem, TextError
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items import service as item_service
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_sets
 from coaching_service.training.workouts.items.models import (
     ITEM_CHANGE,
@@ -127,14 +127,14 @@ async def replace_exercises(
         raise BadRequest([f"{circuit['circuitName']} already contains this exercise. Edit its sets there."])
     change = ITEM_CHANGE.load({"circuitExercises": list(exercises), "version": version})
     return cast(
-        "CircuitItem", await item_service.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change)
+        "CircuitItem", await block_items.update_item(ctx, workout.owner, workout.block_id, circuit["_id"], change)
     )
 
 
 async def add_item(ctx: Context, workout: OpenedWorkout, item: Document) -> WorkItem:
     """Add an item, in the form of a request, at the end of a workout."""
     new_item = cast("ItemInput", NEW_ITEM.load(item))
-    return await item_service.create_item(ctx, workout.owner, workout.block_id, new_item)
+    return await block_items.create_item(ctx, workout.owner, workout.block_id, new_item)
 
 
 async def add_exercise(
@@ -183,7 +183,7 @@ async def save_exercise(
         "supersetId": form["supersetId"],
         "version": form["version"],
     }
-    return await item_service.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
+    return await block_items.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
 
 
 async def save_circuit_exercise(
@@ -422,7 +422,7 @@ async def change_reminder(ctx: Context, workout: OpenedWorkout, witem_id: Object
 
 
 async def _change(ctx: Context, workout: OpenedWorkout, item_id: ObjectId, change: Mapping[str, object]) -> Redirect:
-    await item_service.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
+    await block_items.update_item(ctx, workout.owner, workout.block_id, item_id, ITEM_CHANGE.load(change))
     return Redirect(workout.path, "Changes saved.")
 
 
@@ -441,7 +441,7 @@ async def change_set_text(ctx: Context, workout: OpenedWorkout, witem_id: Object
     except SetTextError as error:
         raise TextError([Problem("setText", None, str(error), error.problem)]) from None
     change = ITEM_CHANGE.load({"exerciseSets": sets, "version": form["version"]})
-    await item_service.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
+    await block_items.update_item(ctx, workout.owner, workout.block_id, witem_id, change)
     return Redirect(workout.path, "Changes saved.")
 
 

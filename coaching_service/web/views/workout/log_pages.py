@@ -16,7 +16,7 @@ from coaching_service.progress.conversation.models import MessageSubjectInput, M
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import CircuitItemLog, ExerciseItemLog, TaskItemLog, WorkoutBlockLog
 from coaching_service.training.workouts.blocks.models import BlockLog
-from coaching_service.training.workouts.items import content as items
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import describe_item, describe_set
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet, PlannedSet

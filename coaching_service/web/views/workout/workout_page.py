@@ -30,11 +30,10 @@ from coaching_service.training.templates.models import TemplateDetails
 from coaching_service.training.training_maxes import service as training_maxes
 from coaching_service.training.training_maxes.models import ReferenceLoads
 from coaching_service.training.workouts.blocks import batches as block_batches
+from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockChange, BlockName, WorkoutSettings
-from coaching_service.training.workouts.items import content as items
-from coaching_service.training.workouts.items import service as item_service
-from coaching_service.training.workouts.items.content import exercise_ids
+from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import (
     ItemMoveSource,
@@ -45,6 +44,7 @@ from coaching_service.training.workouts.items.models import (
     TaskFields,
     WorkItem,
 )
+from coaching_service.training.workouts.items.service import exercise_ids
 from coaching_service.training.workouts.reports import exercises as exercise_queries
 from coaching_service.training.workouts.reports.exercises import add_last_times
 from coaching_service.training.workouts.sets import CustomerSet
@@ -218,7 +218,7 @@ async def place_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, f
     """Move an item to a position in this or another workout, and open that workout."""
     source: ItemMoveSource = {"wblockId": workout.block_id, "witemId": witem_id}
     target: ItemMoveTarget = {"wblockId": form["target"], "index": form["place"] - 1}
-    block = await item_service.move_item(ctx, workout.owner, source, target)
+    block = await block_items.move_item(ctx, workout.owner, source, target)
     notice = "Moved." if block["_id"] == workout.block_id else f"Moved to {block['name']}."
     return Redirect(f"{workout._replace(block_id=block['_id']).path}#item-{witem_id}", notice)
 
@@ -231,7 +231,7 @@ async def duplicate_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectI
     added = await add_item(ctx, workout, _planned_fields(block["items"][at]))
     if at + 1 < len(block["items"]):
         source: ItemMoveSource = {"wblockId": workout.block_id, "witemId": added["_id"]}
-        await item_service.move_item(ctx, workout.owner, source, {"wblockId": workout.block_id, "index": at + 1})
+        await block_items.move_item(ctx, workout.owner, source, {"wblockId": workout.block_id, "index": at + 1})
     title = describe_item(added, ctx.caller.company.load_unit)["title"]
     return Redirect(f"{workout.path}#item-{added['_id']}", f"{title} duplicated.")
 
@@ -257,7 +257,7 @@ async def delete_item(ctx: Context, workout: OpenedWorkout, witem_id: ObjectId, 
     item = block["items"][items.find_index(block["items"], witem_id)]
     if items.is_recorded(item) and not form["confirmed"]:
         return Redirect(f"{workout.path}/items/{witem_id}/delete")
-    await item_service.delete_item(ctx, workout.owner, workout.block_id, witem_id)
+    await block_items.delete_item(ctx, workout.owner, workout.block_id, witem_id)
     return Redirect(workout.path, "Item removed.")
 
 

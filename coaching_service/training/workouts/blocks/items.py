@@ -1,0 +1,211 @@
+"""The items of workout blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.errors import Conflict, InvalidFields, LegacyFailure, NotFound, invalid_field
+from coaching_service.core.field_schemas import DeferredChange
+from coaching_service.core.ids import ObjectId
+from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises.models import ExerciseName
+from coaching_service.training.workouts.blocks.models import Block, StoredBlock
+from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.presentation import present_block
+from coaching_service.training.workouts.blocks.service import publish_rescheduled_items
+from coaching_service.training.workouts.items import service as items
+from coaching_service.training.workouts.items.models import (
+    WORKOUT_TYPES,
+    ItemChange,
+    ItemInput,
+    ItemLog,
+    ItemMoveSource,
+    ItemMoveTarget,
+    WorkItem,
+)
+
+
+@on_worker_thread
+async def create_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput) -> WorkItem:
+    """Add an item to the end of a block.
+
+    Raises NotFound for the block or a document the item refers to, Forbidden, InvalidFields if the block is full, and
+    Conflict if it belongs to a recurring check-in.
+    """
+    block, item, linked = await _append(ctx, owner, block_id, details)
+    linked = await items.load_references(ctx, [item], owner.client_id, linked.exercises, [block["date"]])
+    order = items.find_index(block["items"], item["_id"])
+    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
+
+
+@transactional
+async def _append(
+    ctx: Context, owner: ScheduleOwner, block_id: ObjectId, details: ItemInput
+) -> tuple[StoredBlock, WorkItem, items.References]:
+    """Append an item; returns the block, the item as it is stored, and what it refers to."""
+    await owner.authorize_and_lock(ctx)
+    resolved, linked = await items.resolve(ctx, details)
+    item = items.create_item(resolved)
+    await items.fix_load_unit(ctx, [item], owner.client_id)
+    block = await owner.push_item(ctx, block_id, item)
+    if block is None:
+        _require_regular(await owner.get_block(ctx, block_id))
+        raise _block_is_full()
+    exercises.count_uses(ctx, items.exercise_ids([item]))
+    is_planned = item["type"] in WORKOUT_TYPES and block.get("createdBy") is None
+    await owner.after_schedule_change(ctx, added_until=block["date"] if is_planned else None)
+    return block, item, linked
+
+
+@transactional
+async def update_item(
+    ctx: Context,
+    owner: ScheduleOwner,
+    block_id: ObjectId,
+    item_id: ObjectId,
+    deferred: DeferredChange,
+    *,
+    only_differences: bool = False,
+) -> WorkItem:
+    """Change the fields of an item that are sent, validated by the type of the item; fields of other types are ignored.
+
+    With `only_differences`, fields that have these values already are not changes. Raises BadRequest, NotFound,
+    Forbidden, and Conflict if the block has changed since `version`.
+    """
+    await owner.require_access(ctx)
+    block = await owner.get_block(ctx, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    change = cast("ItemChange", deferred.validate_as(item["type"]))
+    if change.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    if only_differences:
+        change = items.find_differences(item, change)
+    change, _ = await items.resolve(ctx, change, item)
+    await items.fix_load_unit(ctx, [change], owner.client_id)
+    changed = items.change_item(item, change)
+    known = await items.load_exercises(ctx, [changed])
+    if changed is not item:
+        changed = items.with_load_types(changed, known)
+        block = await owner.set_items(ctx, block, _replace(block, changed))
+        await owner.after_completed_work_change(ctx, [item, changed])
+        if changed["type"] == "REMINDER":  # the time at which it is sent
+            await owner.after_schedule_change(ctx)
+    return await present_item(ctx, block, item_id, known)
+
+
+@transactional
+async def delete_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> None:
+    """Remove an item from a block. Raises NotFound, Forbidden."""
+    await owner.authorize_and_lock(ctx)
+    block = await owner.get_block(ctx, block_id)
+    item = block["items"][items.find_index(block["items"], item_id)]
+    await owner.set_items(ctx, block, _without(block, item))
+    await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, [item])
+
+
+@transactional
+async def move_item(
+    ctx: Context,
+    owner: ScheduleOwner,
+    source: ItemMoveSource | None,
+    target: ItemMoveTarget | None,
+    version: int | None = None,
+) -> Block:
+    """Move an item within its block or to another block of the owner, and return the target block.
+
+    A target index past the end means the end. Raises LegacyFailure if `source` or `target` is missing, NotFound if a
+    block or the item does not exist, Conflict if the item is no longer in the source block, the target block has
+    changed since `version` or is another block and belongs to a recurring check-in, InvalidFields if it is full.
+    """
+    await owner.require_access(ctx)
+    if source is None or target is None:
+        raise LegacyFailure("WITEM_MOVE_INCOMPLETE", "A move needs a source and a target")
+    block = await owner.get_block(ctx, source["wblockId"])
+    item = await _find_in_source(ctx, owner, block, source["witemId"])
+    target_block = block if target["wblockId"] == block["_id"] else await owner.get_block(ctx, target["wblockId"])
+    if version not in (None, target_block["version"]):
+        raise version_conflict()
+    if target_block is not block:
+        _require_regular(target_block)
+    others = _without(target_block, item)
+    if len(others) >= items.MAX_ITEMS:
+        raise _block_is_full()
+    if target_block is not block:
+        await owner.set_items(ctx, block, _without(block, item))
+        if target_block.get("source") is None:  # only imported sessions have exercises without planned sets
+            item = items.with_planned_sets(item)
+    index = target["index"]
+    target_block = await owner.set_items(ctx, target_block, [*others[:index], item, *others[index:]])
+    if target_block["_id"] != block["_id"]:
+        await owner.after_schedule_change(ctx)
+    await owner.after_completed_work_change(ctx, [item])
+    if target_block["date"] != block["date"]:
+        await publish_rescheduled_items(ctx, target_block, [item])
+    return await present_block(ctx, owner, target_block)
+
+
+async def _find_in_source(ctx: Context, owner: ScheduleOwner, block: StoredBlock, item_id: ObjectId) -> WorkItem:
+    for item in block["items"]:
+        if item["_id"] == item_id:
+            return item
+    if await owner.has_item(ctx, item_id):
+        raise Conflict("The item is no longer in the source block; read the calendar again", code="ITEM_MOVED")
+    raise NotFound("workout item")
+
+
+async def log_item(
+    ctx: Context, owner: ScheduleOwner, block: StoredBlock, item: WorkItem, log: ItemLog
+) -> tuple[StoredBlock, Mapping[ObjectId, ExerciseName]]:
+    """Store what was done for an item of a block, in the transaction that has read it.
+
+    Returns the block as stored, and the item's exercises. Raises Conflict if the log has another version of the block.
+    """
+    if log.get("version") not in (None, block["version"]):
+        raise version_conflict()
+    logged = items.log_item(item, log)
+    known = await items.load_exercises(ctx, [logged])
+    logged = items.with_load_types(logged, known)
+    await items.fix_load_unit(ctx, [logged], owner.client_id)
+    block = await owner.set_items(ctx, block, _replace(block, logged))
+    await owner.after_completed_work_change(ctx, [item, logged], block)
+    return block, known
+
+
+async def get_item(ctx: Context, owner: ScheduleOwner, block_id: ObjectId, item_id: ObjectId) -> WorkItem:
+    """Return an item of an owner whose access has been checked. Raises NotFound."""
+    return await present_item(ctx, await owner.get_block(ctx, block_id), item_id)
+
+
+async def present_item(
+    ctx: Context, block: StoredBlock, item_id: ObjectId, known: Mapping[ObjectId, ExerciseName] | None = None
+) -> WorkItem:
+    """Return an item of a stored block as it is read; `known`: its exercises, if they were read. Raises NotFound."""
+    order = items.find_index(block["items"], item_id)
+    item = block["items"][order]
+    linked = await items.load_references(ctx, [item], block["customerId"], known, [block["date"]])
+    return items.present_item(item, order, block["version"], linked, ctx.caller, block["date"])
+
+
+def _replace(block: StoredBlock, changed: WorkItem) -> list[WorkItem]:
+    return [changed if item["_id"] == changed["_id"] else item for item in block["items"]]
+
+
+def _without(block: StoredBlock, removed: WorkItem) -> list[WorkItem]:
+    return [item for item in block["items"] if item["_id"] != removed["_id"]]
+
+
+def _require_regular(block: StoredBlock) -> None:
+    """Raise Conflict if a block belongs to a recurring check-in: it holds nothing else."""
+    if block.get("checkInId") is not None:
+        message = "The workout block belongs to a recurring check-in and takes no other items; use another block"
+        raise Conflict(message, code="CHECK_IN_BLOCK")
+
+
+def _block_is_full() -> InvalidFields:
+    message = f"must not hold more than {items.MAX_ITEMS} entries: the workout block is full"
+    return invalid_field("items", message, code="TOO_MANY")
