@@ -71,7 +71,7 @@ def test_codes_that_are_passed_on_are_listed_where_they_are_written() -> None:
         ("mcp/server.py", "INVALID_PARAMS"),  # of JSON-RPC
         ("people/webhooks/service.py", "problem.code"),  # of OutboundClient, one of _URL_MESSAGES
         ("progress/metrics/service.py", "error.code"),  # of Conflict
-        ("training/workouts/items/content.py", "error.details['resource']"),  # of NotFound
+        ("training/workouts/items/service.py", "error.details['resource']"),  # of NotFound
         ("training/workouts/items/descriptions.py", "first['code']"),  # of Message
         ("web/views/history.py", "error.code"),
     }
