@@ -28,8 +28,8 @@ class Records(Pages):
     """The pages of one type of record: `name` names its forms and templates, and its variable unless `shown_as` does.
 
     `parameter` is its identifier in paths, `area` has its permissions (or is the access to all of its pages), and
-    `read` returns a record with its `name`. The templates are in a folder; `layout` surrounds the page that asks before
-    a record is deleted, and `words` is what this page calls it. `locks`: of the forms of a record.
+    `read` returns a record with its `name`. `folder` has its templates, and the layout of the page that asks before a
+    record is deleted. `locks`: of the forms of a record.
     """
 
     def __init__(
@@ -42,8 +42,6 @@ class Records(Pages):
         read: _Read,
         *,
         folder: str = "settings",
-        layout: str = "settings/layout.html",
-        words: str = "",
         shown_as: str = "",
         locks: Schedule | None = None,
     ) -> None:
@@ -51,7 +49,8 @@ class Records(Pages):
         self.declared = above.declared
         self.each = self.below(f"/{{{parameter}}}", locks=locks)
         self._name, self._area, self._read, self._folder = name, area, read, folder
-        self._layout, self._words, self._shown_as = layout, words or name, shown_as or name
+        self._shown_as = shown_as or name
+        self._layout = "settings/layout.html" if folder == "settings" else f"{folder}/{name}_layout.html"
         self._list_page: Handler | None = None
 
     def path(self, record_id: ObjectId) -> str:
@@ -105,7 +104,7 @@ class Records(Pages):
             shown = {
                 self._shown_as: record,
                 "name": record.get("name"),
-                "words": self._words,
+                "words": self._name.replace("_", " "),
                 "layout": self._layout,
                 "delete_path": f"{path}/delete",
                 "cancel_path": self.prefix if from_list else path,

@@ -192,14 +192,7 @@ async def delete_override(ctx: Context, exercise_id: ObjectId) -> Redirect:
 
 
 _metric_sets = Records(
-    pages,
-    "/settings/metric-sets",
-    "metricsSetId",
-    "metric_set",
-    METRICS,
-    metric_sets.get,
-    words="metric set",
-    shown_as="set",
+    pages, "/settings/metric-sets", "metricsSetId", "metric_set", METRICS, metric_sets.get, shown_as="set"
 )
 _MAX_METRICS = 100
 

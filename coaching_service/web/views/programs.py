@@ -91,15 +91,7 @@ from coaching_service.web.views.workout.cards import (
 )
 
 pages = Records(
-    Pages("/app"),
-    "/programs",
-    "programId",
-    "program",
-    PROGRAMS,
-    programs.get,
-    folder="library",
-    layout="library/program_layout.html",
-    locks="program",
+    Pages("/app"), "/programs", "programId", "program", PROGRAMS, programs.get, folder="library", locks="program"
 )
 _PROGRAM_FORM = patch_of(NewProgram, name="ProgramForm")
 _PAGE_SIZE = 24

@@ -253,9 +253,7 @@ async def _get_key(ctx: Context, key_id: ObjectId) -> ApiKey:
     return require_by_id(await api_keys.list_keys(ctx), key_id, "API key")
 
 
-_api_keys = Records(
-    pages, "/app/settings/api-keys", "keyId", "api_key", session_only(), _get_key, words="API key", shown_as="key"
-)
+_api_keys = Records(pages, "/app/settings/api-keys", "keyId", "api_key", session_only(), _get_key, shown_as="key")
 _api_keys.delete(api_keys.revoke, done="{} deleted. Requests with it are rejected from now on.", from_list=True)
 
 
