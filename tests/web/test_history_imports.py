@@ -194,7 +194,7 @@ async def test_a_file_with_many_names_is_imported(coach: CoachClient, owner_page
 
 
 async def test_files_mean_the_same_through_the_page(coach: CoachClient, owner_page: Visitor) -> None:
-    """Thousands beside decimal commas, lists in cells, flags of warm-ups, and sets without an exercise."""
+    """Thousands next to decimal commas, lists in cells, flags of warm-ups, and sets without an exercise."""
     fitbod = "Date,Exercise,Reps,Weight(kg),Duration(s),Distance(m),Incline,Resistance,isWarmup,Note,multiplier\n"
     sets: dict[str, list[tuple[float | None, float | None, float | None, bool]]] = {
         "Datum;Übung;Wdh;Gewicht (kg);Distanz (m)\n13.05.2025;Rudern;;;1.500\n13.05.2025;Kniebeuge;5;102,5;\n": [
