@@ -24,7 +24,7 @@ from benchmarks.growth_world import (
     sizes_up_to,
 )
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import new_master_key
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now

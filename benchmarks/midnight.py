@@ -35,7 +35,7 @@ from coaching_service.seeding import seed_clients
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.models import BlockPlan
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 
 CPU_TARGET_MS, CHANGE_TARGET_SECONDS, SCALE_TARGET = 2.5, 10.0, 2.5
 _PROBE_SECONDS, _LOOK_SECONDS, _START_SECONDS = 1.0, 0.1, 5.0

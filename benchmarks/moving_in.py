@@ -32,7 +32,7 @@ from coaching_service import runtime, seeding
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.library.exercises import shared
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings

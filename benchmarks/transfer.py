@@ -31,7 +31,7 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises import shared
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.customers import batch
 from coaching_service.people.team import service as team
 from coaching_service.progress.logs import service as logs

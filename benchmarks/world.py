@@ -15,10 +15,10 @@ from bson import ObjectId
 from rich.console import Console
 
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import Vault, parse_master_key
+from coaching_service.core.auth import Vault, parse_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.library.exercises import shared
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 from coaching_service.seeding import progress_bar, seed_clients
 from coaching_service.settings import Settings

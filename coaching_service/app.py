@@ -11,7 +11,7 @@ from aiohttp import web
 from coaching_service import features
 from coaching_service import web as coach_application
 from coaching_service.authentication import authenticate, authenticate_assistant
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.changes.numbering.sequencer import sequencing, signalling
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
 from coaching_service.core.database.context import Services
@@ -40,8 +40,8 @@ from coaching_service.lifecycle.administration import read_metrics as read_backu
 from coaching_service.mcp.endpoint import McpEndpoint
 from coaching_service.mcp.message_handler import MessageHandler
 from coaching_service.oauth.endpoints import Endpoints
+from coaching_service.people import notifications
 from coaching_service.people.customers import derived_figures
-from coaching_service.people.notifications import sending as notifications
 from coaching_service.people.webhooks import dispatcher as webhooks
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
 from coaching_service.settings import Settings

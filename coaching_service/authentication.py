@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import API_KEY_PREFIXES
+from coaching_service.core.auth import API_KEY_PREFIXES, Principal
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import KeyMcpOnly, Unauthorized
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.sessions import service as sessions
 

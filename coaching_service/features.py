@@ -8,13 +8,11 @@ from coaching_service.core.database import file_totals, indexes, server_versions
 from coaching_service.core.database.checks import Check
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.jobs import mail, worker
-from coaching_service.core.jobs.inspection import job_checks
 from coaching_service.core.jobs.queue import Steps
+from coaching_service.core.jobs.worker import job_checks
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.integrations import background_jobs, load_unit, own_import, sandbox
+from coaching_service.integrations import background_jobs, calendar_feed, company_export, load_unit, own_import, sandbox
 from coaching_service.integrations import load_unit as load_unit_service
-from coaching_service.integrations.calendar_feed import routes as calendar_feed
-from coaching_service.integrations.company_export import routes as company_export
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import checks as company_import_checks
 from coaching_service.integrations.company_import import routes as company_import
@@ -28,36 +26,34 @@ from coaching_service.integrations.proposals import routes as proposals
 from coaching_service.integrations.proposals import service as proposals_notifications
 from coaching_service.integrations.proposals import service as proposals_service
 from coaching_service.integrations.proposals import tools as proposals_tools
+from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import routes as exercises
 from coaching_service.library.exercises import tools as exercises_tools
-from coaching_service.library.forms import routes as forms
-from coaching_service.library.metric_sets import routes as metric_sets
 from coaching_service.lifecycle import erasure, export, orphans, program_sync
 from coaching_service.lifecycle import erasure as tombstones
 from coaching_service.lifecycle.consistency import document_checks, file_checks
 from coaching_service.lifecycle.consistency import secrets as secret_checks
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk
-from coaching_service.people import files, own_profile, own_user
-from coaching_service.people.account import checks as account_checks
+from coaching_service.people import api_keys, files, own_profile, own_user
 from coaching_service.people.account import routes as account
 from coaching_service.people.account import service
+from coaching_service.people.account import service as account_checks
 from coaching_service.people.account import service as account_service
-from coaching_service.people.activity import routes as activity
+from coaching_service.people.activity import tools as activity
 from coaching_service.people.activity import tools as activity_tools
-from coaching_service.people.api_keys import routes as api_keys
 from coaching_service.people.assistants import routes as assistants
 from coaching_service.people.availability import routes as availability
 from coaching_service.people.changes import routes as changes
+from coaching_service.people.changes import service as undo
 from coaching_service.people.changes import tools as changes_tools
-from coaching_service.people.changes import undo
 from coaching_service.people.customer_access import routes as customer_access
-from coaching_service.people.customers import batch_tools
+from coaching_service.people.customers import batch
 from coaching_service.people.customers import bulk as customers_checks
 from coaching_service.people.customers import derived_figures as customers_subscribers
 from coaching_service.people.customers import routes as customers
 from coaching_service.people.customers import tools as customers_tools
-from coaching_service.people.notifications.models import PushQueue, Sources
+from coaching_service.people.notifications import PushQueue, Sources
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import routes as push
 from coaching_service.people.push import sending as push_sending
@@ -65,15 +61,16 @@ from coaching_service.people.sessions import passwords as sessions_passwords
 from coaching_service.people.sessions import routes as sessions
 from coaching_service.people.team import routes as team
 from coaching_service.people.webhooks import routes as webhooks
-from coaching_service.progress import own_today, volume
+from coaching_service.progress import nutrition_plans, own_today, progress_photos, volume
+from coaching_service.progress import nutrition_plans as nutrition_plans_checks
 from coaching_service.progress import reminders as reminder_messages
 from coaching_service.progress.attention import renewal as attention_digest
 from coaching_service.progress.attention import renewal as figures_renewal
 from coaching_service.progress.attention import tools as attention
 from coaching_service.progress.attention import tools as attention_tools
 from coaching_service.progress.check_ins import routes as check_ins
+from coaching_service.progress.check_ins import routes as check_ins_tools
 from coaching_service.progress.check_ins import scheduling as check_in_scheduling
-from coaching_service.progress.check_ins import tools as check_ins_tools
 from coaching_service.progress.compliance import routes as compliance
 from coaching_service.progress.compliance import tools as compliance_tools
 from coaching_service.progress.conversation import attachments as conversation_attachments
@@ -85,29 +82,25 @@ from coaching_service.progress.conversation import waiting as waiting_messages
 from coaching_service.progress.customer_profile import routes as customer_profile
 from coaching_service.progress.customer_profile import tools as customer_profile_tools
 from coaching_service.progress.exercise_history import routes as exercise_history
-from coaching_service.progress.exercise_history import tools as exercise_history_tools
+from coaching_service.progress.exercise_history import routes as exercise_history_tools
 from coaching_service.progress.form_requests import routes as form_requests
-from coaching_service.progress.form_requests import tools as form_requests_tools
+from coaching_service.progress.form_requests import routes as form_requests_tools
 from coaching_service.progress.form_responses import routes as form_responses
 from coaching_service.progress.logs import routes as logs
 from coaching_service.progress.logs import tools as logs_tools
 from coaching_service.progress.metrics import routes as metrics
-from coaching_service.progress.metrics import tools as metrics_tools
+from coaching_service.progress.metrics import routes as metrics_tools
 from coaching_service.progress.notes import routes as notes
 from coaching_service.progress.notes import tools as notes_tools
-from coaching_service.progress.nutrition_plans import checks as nutrition_plans_checks
-from coaching_service.progress.nutrition_plans import routes as nutrition_plans
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import routes as personal_records
-from coaching_service.progress.progress_photos import routes as progress_photos
 from coaching_service.progress.workload import routes as workload
-from coaching_service.progress.workload import tools as workload_tools
-from coaching_service.training import own_schedule, resuming
+from coaching_service.progress.workload import routes as workload_tools
+from coaching_service.training import group_programs, own_schedule, resuming
 from coaching_service.training import resuming as resuming_tools
 from coaching_service.training.assignments import routes as assignments
 from coaching_service.training.assignments import schedule_tools
 from coaching_service.training.assignments import tools as assignments_tools
-from coaching_service.training.group_programs import routes as group_programs
 from coaching_service.training.programs import routes as programs
 from coaching_service.training.programs import tools as programs_tools
 from coaching_service.training.schedule import program_tools
@@ -119,7 +112,7 @@ from coaching_service.training.workout_text import finding as finding_tools
 from coaching_service.training.workout_text import tools as workouts_tools
 from coaching_service.training.workout_text import training_max_tools
 from coaching_service.training.workouts import routes as workouts
-from coaching_service.training.workouts.blocks import checks as workouts_checks
+from coaching_service.training.workouts.blocks import batches as workouts_checks
 
 ROUTES: tuple[Routes, ...] = (
     sessions.routes,
@@ -206,7 +199,7 @@ ROUTES: tuple[Routes, ...] = (
 
 TOOLS: tuple[Tools, ...] = (
     customers_tools.tools,
-    batch_tools.tools,
+    batch.tools,
     customer_profile_tools.tools,
     workouts_tools.tools,
     finding_tools.tools,

@@ -15,7 +15,7 @@ from coaching_service.core.database.documents import now
 from coaching_service.core.database.server_versions import read_version, remark_on
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.http.server import Availability
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.push import keys as push_keys
 from coaching_service.settings import SettingsError
 

@@ -30,7 +30,7 @@ from coaching_service.core.database.indexes import are_current, ensure_indexes, 
 from coaching_service.core.database.monitor import CommandObserver, CommandTracer, ConnectionObserver
 from coaching_service.core.media import StorageQuota
 from coaching_service.core.metrics import Metrics
-from coaching_service.core.outbound.client import OutboundClient, Relaxations
+from coaching_service.core.outbound import OutboundClient, Relaxations
 from coaching_service.core.slots import RequestSlots
 from coaching_service.core.temporary_files import DiskSpace
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, start_tracing

@@ -12,12 +12,12 @@ from tempfile import NamedTemporaryFile
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.connection import hosts_of
 from coaching_service.core.database.context import MailSender
 from coaching_service.core.jobs.mail import FolderMailSender, SmtpMailSender
 from coaching_service.core.media import UploadLimits
-from coaching_service.core.outbound.client import is_public_url
+from coaching_service.core.outbound import is_public_url
 from coaching_service.declared_settings import DeclaredSettings
 
 

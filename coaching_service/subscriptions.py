@@ -12,17 +12,17 @@ from coaching_service.integrations.proposals import service as proposals
 from coaching_service.library.exercises.models import LoadTypeChanged
 from coaching_service.lifecycle import erasure
 from coaching_service.lifecycle import erasure as tombstones
-from coaching_service.people.account.models import (
+from coaching_service.people import api_keys
+from coaching_service.people.account.service import (
     CompanyDeleted,
     CompanyResumed,
     FigureSettingsChanged,
     LoadUnitChanged,
 )
-from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChanged
-from coaching_service.people.changes.undo import ImportUndoRequested
+from coaching_service.people.changes.service import ImportUndoRequested
 from coaching_service.people.customer_access import service as customer_access
 from coaching_service.people.customers import derived_figures as customers
 from coaching_service.people.customers.models import CustomersCreated, CustomersDeleted, GroupsChanged
@@ -31,7 +31,7 @@ from coaching_service.people.push import service as push
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
+from coaching_service.people.team.service import CoachNotificationsChanged, CoachRemoved, SignInEmailChanged
 from coaching_service.people.webhooks import service as webhooks
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.attention import service as attention
@@ -48,9 +48,9 @@ from coaching_service.progress.metrics import service
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 from coaching_service.progress.personal_records import service as personal_records
+from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.body_weights import BodyWeightsChanged
-from coaching_service.training.group_programs import service as group_programs
 from coaching_service.training.programs.models import ProgramDeleted
 from coaching_service.training.workouts.blocks.models import (
     CompletedWorkChanged,

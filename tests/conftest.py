@@ -24,8 +24,7 @@ from pymongo import MongoClient
 from coaching_service import runtime
 from coaching_service.app import create_app
 from coaching_service.command_line import options
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import Principal, new_master_key
 from coaching_service.core.background import running_in_background
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import find_mongod, running_mongod

@@ -34,7 +34,7 @@ from benchmarks.servers import (
 )
 from coaching_service import runtime
 from coaching_service.core.database.context import Context
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 

@@ -8,11 +8,16 @@ from pathlib import Path
 import click
 from marshmallow import ValidationError
 
+from coaching_service import demo, seeding
 from coaching_service.command_line.options import data_option, settings_with
-from coaching_service.command_line.running import find_coach, on_database, validate_with, with_services
+from coaching_service.command_line.running import console, find_coach, on_database, validate_with, with_services
+from coaching_service.core.auth import new_master_key
+from coaching_service.core.database.backup.encryption import new_identity
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.validation import Email, Text, Timezone
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.demo.company import EMAIL
+from coaching_service.library.exercises import shared
+from coaching_service.people import api_keys
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions.schemas import NewPassword
 from coaching_service.people.team import service as team
@@ -88,3 +93,50 @@ async def create_key(services: Services, email: str, name: str, *, outreach: boo
     coach = await find_coach(services, email)
     key = await api_keys.create(Context(services).acting_as(coach), name, {"outreach": outreach})
     click.echo(key["key"])
+
+
+# --- Making keys: master keys, and keys for backups -------------------------------------------------------------------
+
+
+@click.command("new-secret-key")
+def new_secret_key() -> None:
+    """Print a new master key for SECRET_KEYS. Store it safely: data encrypted with it cannot be read without it."""
+    click.echo(new_master_key())
+
+
+@click.command("new-backup-key")
+def new_backup_key() -> None:
+    """Print a new private key for encrypted backups, and its public key, in the format of age.
+
+    The public key is for BACKUP_RECIPIENTS. Store the private key with the master key, in a password manager or on
+    paper, and not on the machine that makes the backups: without it no backup can be read.
+
+    \b
+      coaching-service new-backup-key > backup.key
+    """
+    private, public = new_identity()
+    click.echo(f"# public key: {public}\n{private}")
+
+
+# --- Sample data ------------------------------------------------------------------------------------------------------
+
+
+@click.command()
+@click.option("--clients", type=click.IntRange(1), help="Number of clients to add, to try large companies.")
+@click.option(
+    "--email",
+    default=EMAIL,
+    show_default=True,
+    help="Sign-in address of a coach of the company that receives --clients.",
+)
+@on_database(creates=True)
+async def seed(services: Services, clients: int | None, email: str) -> None:
+    """Publish the shared exercise library and create the demo company. Running it again changes nothing."""
+    written = await shared.publish(services)
+    facts = await demo.ensure_demo(services, lambda subject: console.print(f"Creating {subject} ..."))
+    click.echo(f"{written} shared exercises written; the demo company is {facts['companyId']}")
+    if clients:
+        ctx = Context(services).acting_as(await find_coach(services, email))
+        with seeding.progress_bar(console, clients) as report_progress:
+            await seeding.seed_clients(services, ctx, clients, report_progress)
+        click.echo(f"{clients} clients added to the company of {email}")

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from coaching_service.command_line.admin.running import operator_name
+from coaching_service import (
+    app,  # noqa: F401 - it declares all collections
+    runtime,
+)
+from coaching_service.command_line.admin import operator_name
 from coaching_service.command_line.options import data_option, settings_with
 from coaching_service.command_line.running import console, with_services
-from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.auth import Vault
+from coaching_service.core.changes.numbering.sequencer import is_running
+from coaching_service.core.database import migrations
 from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption
 from coaching_service.core.database.backup.manifest import (
@@ -24,14 +33,26 @@ from coaching_service.core.database.backup.manifest import (
     iterate_documents,
     read_manifest,
 )
-from coaching_service.core.database.backup.parts import PartWriter
-from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune
-from coaching_service.core.database.backup.stores import NewFolder, is_own_folder, open_store
-from coaching_service.core.database.backup.verification import Verification, verify_backups
+from coaching_service.core.database.backup.parts import PartReader, PartWriter
+from coaching_service.core.database.backup.restoring import (
+    Source,
+    Verification,
+    documents_in,
+    require_keys,
+    require_known,
+    restore_backup,
+    verify_backups,
+)
+from coaching_service.core.database.backup.stored import Retention, StoredBackups, prune, require_signature
+from coaching_service.core.database.backup.stores import NewFolder, Store, is_own_folder, open_store
+from coaching_service.core.database.collections import BY_COMPANY, ReadableCollection, ShardKey, find_index
 from coaching_service.core.database.context import Services
+from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle import erasure
-from coaching_service.lifecycle.administration import record_backup, record_verification
+from coaching_service.lifecycle.administration import Operator, record_backup, record_verification
+from coaching_service.lifecycle.erasure import Repetition, Tombstone, repeat_erasures
 from coaching_service.settings import Settings
 
 _folder = click.Path(path_type=Path, file_okay=False)
@@ -235,3 +256,196 @@ def _describe_verified(result: Verification) -> str:
     if result.unsigned:
         text += f"; the signatures of {result.unsigned} backups need the master key"
     return text
+
+
+# --- Restoring backups ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Backup:
+    """A backup that can be restored; `store` has it, if it is not in a folder of an earlier version."""
+
+    manifest: Manifest
+    documents: Source  # compares each part when it is read, before anything takes the place of what the database has
+    store: Store | None
+
+
+@click.command()
+@click.argument("source")
+@click.option("--at", "name", metavar="NAME", help="The backup of a store, as `backups` lists it [the newest].")
+@click.option(
+    "--identity",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File with the private key of an encrypted backup.",
+)
+@click.option(
+    "--erasures",
+    metavar="LOCATION",
+    help="Folder or s3://bucket/prefix with the list of erasures [SOURCE, or BACKUP_STORE].",
+)
+@click.option("--replace", is_flag=True, help="Delete everything that the database has. Stop the service first.")
+@click.option("--allow-missing-keys", is_flag=True, help="Restore although API keys and other secrets cannot be read.")
+@data_option
+def restore(
+    source: str,
+    name: str | None,
+    identity: Path | None,
+    erasures: str | None,
+    replace: bool,
+    allow_missing_keys: bool,
+    data: Path | None,
+) -> None:
+    """Restore a backup from SOURCE into an empty database: a folder, or s3://bucket/prefix.
+
+    The service must not run. Everything is compared with its SHA-256. Documents are stored under other names and take
+    their places when all are complete, so that a failure before that changes nothing. Then missing indexes are created
+    and migrations applied: a backup of an older version can be restored, one of a newer version is refused. At last,
+    clients and companies who were erased after the backup are erased again, by the list in the store.
+
+    It is refused if SECRET_KEYS, or secret.key in the folder --data, is not the master key of the backup. For a new
+    embedded database, copy secret.key into the new folder first.
+
+    \b
+    coaching-service restore s3://bucket/coaching --identity backup.key --data /var/lib/coaching-service
+    Afterwards:
+      coaching-service doctor      checks the restored data
+      docs/backup.md               what to do about mail and keys since the backup
+    """
+    settings = settings_with(data)
+    chosen = _find(source, name, Decryption(identity))
+    require_known(chosen.manifest)
+    settings = _with_keys_of(chosen.manifest, settings, allow_missing_keys=allow_missing_keys)
+    if chosen.store is not None and not allow_missing_keys:
+        require_signature(chosen.manifest, settings.vault())
+    own = source if chosen.store else None
+    listed = _read_erasures(*([erasures] if erasures else [own, settings.backup_store]))
+    total = count_documents(chosen.manifest)
+
+    async def work(services: Services) -> tuple[list[str], Repetition]:
+        if await is_running(services):
+            raise BackupError("The service runs on this database: stop it, wait ten seconds, and restore again")
+        with progress("Restoring", total) as report:
+            await restore_backup(services, chosen.documents, chosen.manifest, report, replacing=replace)
+        await runtime.make_indexes(services, compares=True)
+        applied = await migrations.migrate(services.db, services.vault)
+        with progress("Erasing again", len(listed or ())) as report:
+            return applied, await repeat_erasures(Operator(services, operator_name()), listed or (), report)
+
+    applied, erased = with_services(settings, work, creates=True, prepares=False)
+    click.echo(f"Restored {total} documents of {chosen.manifest['createdAt']} into {settings.mongodb_database}")
+    if applied:
+        click.echo(f"Applied: {', '.join(applied)}")
+    if listed is None:
+        click.echo("No list of erasures was read: erase again who was erased since (docs/backup.md)", err=True)
+    else:
+        click.echo(f"Erased again: {erased.clients} clients, {erased.companies} companies")
+
+
+def _find(source: str, name: str | None, decryption: Decryption) -> _Backup:
+    """Return the backup in a folder of an earlier version, or one of a store. Raises BackupError."""
+    if is_own_folder(source):
+        manifest = read_folder(source, name)
+        return _Backup(manifest, documents_in(Path(source)), None)
+    store = open_store(source)
+    backups = StoredBackups(store)
+    manifest = backups.read(backups.find(name))
+    recipients = manifest.get("recipients", [])
+    decryption.require(recipients)
+    return _Backup(manifest, PartReader(store, decryption, recipients).documents, store)
+
+
+def _read_erasures(*locations: str | None) -> Sequence[Tombstone] | None:
+    """Return the first list of erasures that there is, before anything is changed; None without. Raises BackupError."""
+    lists = (erasure.read_stored(open_store(each)) for each in locations if each is not None)
+    return next(filter(None, lists), None)
+
+
+def _with_keys_of(manifest: Manifest, settings: Settings, *, allow_missing_keys: bool) -> Settings:
+    """Return the settings with master keys.
+
+    Raises BackupError, before one is created, if the backup has others.
+    """
+    key_file = settings.data_dir / "secret.key"
+    is_new = settings.mongodb_uri is None and not settings.secret_keys and not key_file.exists()
+    if is_new and not allow_missing_keys:
+        raise BackupError(
+            f"{key_file} is missing: copy the secret.key of the backed up service there, or set SECRET_KEYS"
+        )
+    settings = settings.with_secret_keys()
+    if not allow_missing_keys:
+        require_keys(manifest, settings.vault())
+    return settings
+
+
+# --- Printing the commands that shard the database --------------------------------------------------------------------
+
+
+class _CompanyId(click.ParamType[ObjectId]):
+    name = "ID"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> ObjectId:
+        if not ObjectId.is_valid(str(value)):
+            self.fail("a company is named by its identifier: 24 hexadecimal digits", param, ctx)
+        return ObjectId(str(value))
+
+
+@click.command()
+@click.option("--plan", is_flag=True, required=True, help="Print the commands; nothing is changed.")
+@click.option("--zone", help="Print only the commands that bind companies to this zone.")
+@click.option("--company", "companies", type=_CompanyId(), multiple=True, help="A company of the zone; repeatable.")
+def shard(*, plan: bool, zone: str | None, companies: tuple[ObjectId, ...]) -> None:
+    """Print the commands for mongosh that shard the collections of MONGODB_DATABASE as they are declared.
+
+    Run them on a mongos after the service has created the indexes. docs/growing.md says when this is needed.
+    """
+    del plan
+    if bool(zone) != bool(companies):
+        raise click.UsageError("--zone and --company are used together")
+    database, collections = settings_with().mongodb_database, declared_collections()
+    if zone:
+        lines = list_zone_commands(database, collections, companies, zone)
+    else:
+        lines = list_sharding_commands(database, collections)
+    click.echo("\n".join(lines))
+
+
+Collections = Mapping[str, ReadableCollection[Any]]
+
+
+def list_sharding_commands(database: str, collections: Collections) -> list[str]:
+    """Return the lines that shard `collections` in `database` by their placements; the others as comments."""
+    lines = [f"sh.enableSharding({_text(database)})", f"db = db.getSiblingDB({_text(database)})"]
+    for name, collection in sorted(collections.items()):
+        placement = collection.placement
+        if not isinstance(placement, ShardKey):
+            lines.append(f"// {name} is not sharded: {placement.reason}")
+            continue
+        key = _text(placement.pattern)
+        if find_index(placement, collection.indexes) is None:
+            lines.append(f"db.getCollection({_text(name)}).createIndex({key})")
+        lines.append(f"sh.shardCollection({_text(f'{database}.{name}')}, {key})")
+    return lines
+
+
+def list_zone_commands(database: str, collections: Collections, companies: Iterable[ObjectId], zone: str) -> list[str]:
+    """Return the lines that bind the documents of `companies` to the shards of `zone`."""
+    names = sorted(name for name, each in collections.items() if each.placement == BY_COMPANY)
+    return [
+        f"sh.updateZoneKeyRange({_text(f'{database}.{name}')}, "
+        f"{_bound(company)}, {_bound(_next(company))}, {_text(zone)})"
+        for company in companies
+        for name in names
+    ]
+
+
+def _next(identifier: ObjectId) -> ObjectId:
+    """Return the identifier after this one: the end of a range with this one only."""
+    return ObjectId((int.from_bytes(identifier.binary, "big") + 1).to_bytes(12, "big"))
+
+
+def _bound(company: ObjectId) -> str:
+    return f'{{"companyId": ObjectId("{company}")}}'
+
+
+def _text(value: object) -> str:
+    return json.dumps(value)

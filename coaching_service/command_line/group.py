@@ -12,28 +12,28 @@ from coaching_service.memory import without_collection
 # By the name of a command: its module and function in this package, and its line in the list of commands.
 _COMMANDS = {
     "serve": ("serve:serve", "Start the service."),
-    "seed": ("seed:seed", "Create the demo company, or many clients."),
+    "seed": ("accounts:seed", "Create the demo company, or many clients."),
     "create-company": ("accounts:create_company", "Create a company with its owner and an API key."),
     "create-key": ("accounts:create_key", "Create an API key for a coach."),
     "export": ("transfer:export_company", "Write everything of a company to a file."),
     "import": ("transfer:import_file", "Import an export, or a CSV file, into a company."),
-    "ensure-indexes": ("maintenance:ensure_indexes", "Create every missing index."),
-    "migrate": ("maintenance:migrate", "Change the stored documents after an upgrade."),
+    "ensure-indexes": ("doctor:ensure_indexes", "Create every missing index."),
+    "migrate": ("doctor:migrate", "Change the stored documents after an upgrade."),
     "backup": ("backup:backup", "Back up the whole database while the service runs."),
     "backups": ("backup:backups", "List the backups of the store."),
     "verify-backup": ("backup:verify_backup", "Verify what the store has of the backups."),
-    "restore": ("restore:restore", "Restore a backup."),
-    "shard": ("shard:shard", "Print the commands that shard the database."),
-    "gc-files": ("maintenance:gc_files", "Remove files that no record refers to."),
+    "restore": ("backup:restore", "Restore a backup."),
+    "shard": ("backup:shard", "Print the commands that shard the database."),
+    "gc-files": ("doctor:gc_files", "Remove files that no record refers to."),
     "doctor": ("doctor:doctor", "Check the stored data."),
-    "report-failure": ("report_failure:report_failure", "Report that a scheduled program has failed."),
-    "rotate-secrets": ("maintenance:rotate_secrets", "Encrypt all secrets with the first master key."),
-    "new-backup-key": ("new_keys:new_backup_key", "Print a new key for encrypted backups."),
-    "new-secret-key": ("new_keys:new_secret_key", "Print a new master key."),
-    "routes": ("declarations:routes", "List every operation and the permission it requires."),
-    "settings": ("declarations:list_settings", "List all settings."),
-    "openapi": ("declarations:openapi", "Print the OpenAPI document."),
-    "admin": ("admin.group:admin", "Administer the service: companies, people, jobs, mail."),
+    "report-failure": ("options:report_failure", "Report that a scheduled program has failed."),
+    "rotate-secrets": ("doctor:rotate_secrets", "Encrypt all secrets with the first master key."),
+    "new-backup-key": ("accounts:new_backup_key", "Print a new key for encrypted backups."),
+    "new-secret-key": ("accounts:new_secret_key", "Print a new master key."),
+    "routes": ("running:routes", "List every operation and the permission it requires."),
+    "settings": ("running:list_settings", "List all settings."),
+    "openapi": ("running:openapi", "Print the OpenAPI document."),
+    "admin": ("admin:admin", "Administer the service: companies, people, jobs, mail."),
 }
 _COULD_NOT_RUN = 2  # of `doctor`, whose 1 means problems
 
@@ -74,9 +74,9 @@ class _Commands(click.Group):
         except (click.ClickException, click.Abort, click.exceptions.Exit):
             raise
         except Exception as error:
-            from coaching_service.command_line import failures
+            from coaching_service.command_line import options
 
-            if (message := failures.describe(error)) is None:
+            if (message := options.describe(error)) is None:
                 raise
             raise click.ClickException(message) from None
 

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import os
 import shlex
+import socket
+from email.message import EmailMessage
+from email.utils import localtime, make_msgid
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coaching_service.core.database.connection import hosts_of
-from coaching_service.settings import Settings
+from coaching_service.core.auth import SecretUnreadable
+from coaching_service.core.database.backup.manifest import BackupError
+from coaching_service.core.database.connection import UNAUTHORIZED, as_service_error, hosts_of
+from coaching_service.core.database.embedded import DatabaseUnavailable
+from coaching_service.core.database.indexes import IndexConflict
+from coaching_service.core.database.migrations import NewerDatabase
+from coaching_service.core.errors import ServiceError
+from coaching_service.core.jobs.mail import MailRejected
+from coaching_service.core.temporary_files import NO_SPACE
+from coaching_service.settings import Settings, SettingsError
 
 # What the units of deploy/systemd pass to the service.
 ENVIRONMENT_FILE = Path("/etc/coaching-service.env")
@@ -76,3 +89,49 @@ def _unquote(value: str) -> str:
         return "".join(shlex.split(value))
     except ValueError:  # a quote that does not end belongs to the value
         return value
+
+
+# --- What the command line says about expected errors -----------------------------------------------------------------
+
+
+_EXPECTED = (SettingsError, DatabaseUnavailable, IndexConflict, NewerDatabase, BackupError, MailRejected, ServiceError)
+_FILE_ERRORS = (*NO_SPACE, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST)
+
+
+def describe(error: Exception) -> str | None:
+    """Return the sentence about an error of a command, or None if it is not expected."""
+    if isinstance(error, _EXPECTED):
+        return str(error)
+    if isinstance(error, SecretUnreadable):
+        return f"A stored API key cannot be read: {error}"
+    if isinstance(error, OSError):
+        is_of_file = error.errno in _FILE_ERRORS
+        return f"{error.filename or 'A file'} cannot be written ({error.strerror})" if is_of_file else None
+    if getattr(error, "code", None) in UNAUTHORIZED:
+        return "The database refuses the user name and password in MONGODB_URI, or that user lacks permissions"
+    known = as_service_error(error)
+    return None if known is None else str(known)
+
+
+# --- Reporting that a scheduled program has failed --------------------------------------------------------------------
+
+
+@click.command("report-failure")
+@click.argument("unit")
+def report_failure(unit: str) -> None:
+    """Report that UNIT, a unit of systemd, has failed: to standard error, and by mail to OPERATOR_EMAIL, if it is set.
+
+    deploy/systemd/coaching-service-failure@.service calls it.
+    """
+    settings, host = settings_with(), socket.gethostname()
+    # "<2>" is the level "critical" of the journal.
+    click.echo(f"<2>{unit} has failed on {host}: journalctl -u {unit}", err=True)
+    if settings.operator_email is None:
+        return
+    sender = settings.mail_sender()
+    mail = EmailMessage()
+    mail["From"], mail["To"] = sender.sender, settings.operator_email
+    mail["Message-ID"], mail["Date"] = make_msgid(), localtime()
+    mail["Subject"] = f"{unit} has failed on {host}"
+    mail.set_content(f"{unit} has failed on {host}. Its log: journalctl -u {unit}\n")
+    asyncio.run(sender.send(mail))

@@ -36,9 +36,9 @@ from coaching_service.integrations.history_import.models import (
     table_result,
 )
 from coaching_service.library.imported_names.models import read_answers
-from coaching_service.people.account.models import LoadUnit
+from coaching_service.people.account.service import LoadUnit
 from coaching_service.people.customers.models import OnConflict
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 
 _OPTIONS = {
     "LOAD_UNIT": "--load-unit",

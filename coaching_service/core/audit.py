@@ -10,7 +10,7 @@ from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.ids import ObjectId
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from marshmallow import ValidationError, fields, validate
 
-from coaching_service.core.auth.access import require_permission
+from coaching_service.core.auth import require_permission
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction

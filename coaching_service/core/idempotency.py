@@ -14,12 +14,12 @@ from typing import Any, ClassVar, NotRequired
 
 import orjson
 
-from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import AlreadyClaimed, in_transaction
 from coaching_service.core.errors import RETRY_SOON, BadRequest, Conflict

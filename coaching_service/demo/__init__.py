@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.demo.assets import create_assets
 from coaching_service.demo.company import EMAIL, fill
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.team import service as team

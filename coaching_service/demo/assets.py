@@ -9,7 +9,7 @@ from datetime import date
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from coaching_service.core.auth.principal import Company, Principal
+from coaching_service.core.auth import Company, Principal
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile

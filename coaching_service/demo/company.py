@@ -7,8 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, cast
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import ALL_PERMISSIONS, Principal
 from coaching_service.core.changes.log import actor_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
@@ -17,18 +16,19 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.demo import samples, training
 from coaching_service.demo.assets import PLAN_VERSIONS, SIDES, Assets, photo_dates
 from coaching_service.demo.samples import Client
-from coaching_service.library.exercises import customization, muscles
+from coaching_service.library import forms, metric_sets
+from coaching_service.library.exercises import muscles
+from coaching_service.library.exercises import service as customization
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import Form
-from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import unit_id
+from coaching_service.library.forms import Form
+from coaching_service.library.metric_sets import unit_id
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails
 from coaching_service.people.team import service as team
+from coaching_service.progress import nutrition_plans, progress_photos
 from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.check_ins.models import NewCheckIn
+from coaching_service.progress.check_ins.service import NewCheckIn
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import SampleMessage
 from coaching_service.progress.form_responses import service as form_responses
@@ -36,9 +36,7 @@ from coaching_service.progress.logs import service as logs
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import NewMetricEntry
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.nutrition_plans import service as nutrition_plans
 from coaching_service.progress.personal_records import service as personal_records
-from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates

@@ -10,7 +10,7 @@ from typing import Any, cast
 from coaching_service.core.ids import ObjectId
 from coaching_service.demo import samples
 from coaching_service.demo.samples import Character, Client
-from coaching_service.library.forms.models import Form
+from coaching_service.library.forms import Form
 from coaching_service.training.workouts.blocks.models import BlockPlan, LoggedBlock
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.sets import CustomerSet

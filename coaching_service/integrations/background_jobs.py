@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 from marshmallow import fields
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import coach, even_while_converting
+from coaching_service.core.auth import coach, even_while_converting
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction, transactional
@@ -24,12 +24,11 @@ from coaching_service.core.media import ZIP
 from coaching_service.core.validation import Choice, Identifier, Output
 from coaching_service.integrations.history_import import models
 from coaching_service.integrations.history_import.models import ImportWork, StoredAnswer, UndoWork
-from coaching_service.lifecycle.customer_bulk.models import ClientChange
+from coaching_service.lifecycle.customer_bulk.service import ClientChange
+from coaching_service.people import jobs
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import JobError, JobStatus, StoredJob
-from coaching_service.people.jobs.service import Superseded
+from coaching_service.people.jobs import JobError, JobStatus, StoredJob, Superseded
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.personal_records import renewal as training_load_renewal
 

@@ -17,14 +17,14 @@ from coaching_service.core.errors import BadRequest, CompanySuspended, NotFound
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.core.media import CSV, XLSX, ZIP, InvalidFile
-from coaching_service.integrations.company_export import service as company_export
+from coaching_service.integrations import company_export
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.people import jobs
 from coaching_service.people.account import service as companies
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 from coaching_service.people.team import service as team
 
 _POLL_SECONDS = 0.5

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Annotated, Literal, NamedTuple, TypedDict, cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import owner
+from coaching_service.core.auth import owner
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import in_transaction, transactional
 from coaching_service.core.errors import Conflict
@@ -24,12 +24,11 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.integrations import background_jobs
+from coaching_service.people import jobs
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import LoadUnit, LoadUnitChanged
-from coaching_service.people.account.service import Conversion, convert_stored_load
+from coaching_service.people.account.service import Conversion, LoadUnit, LoadUnitChanged, convert_stored_load
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.personal_records import service as records
 from coaching_service.training.programs import service as programs
 from coaching_service.training.templates import service as templates

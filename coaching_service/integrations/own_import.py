@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, Forbidden
@@ -15,9 +15,9 @@ from coaching_service.integrations.company_import import service as company_impo
 from coaching_service.integrations.company_import.schemas import OWN_IMPORT_FIELDS, OwnImportOptions
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import ImportAnswers
+from coaching_service.people import jobs
 from coaching_service.people.account import service as account
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 
 
 async def begin(

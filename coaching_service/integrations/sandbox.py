@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Annotated, TypedDict
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import owner_session, sandbox_key
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal, owner_session, sandbox_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.fields import Description
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import SANDBOX_ORDER, SandboxMail, sandbox_mails
-from coaching_service.core.list_selection import ListPart
-from coaching_service.core.pagination import CursorPage, PartQuery
+from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
 from coaching_service.demo.assets import Assets, create_assets
 from coaching_service.demo.company import fill_company
+from coaching_service.people import api_keys
 from coaching_service.people.account import service as account
-from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.team import service as team
 
 # --- Sandboxes as they are returned -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ import structlog
 
 from coaching_service.core import audit
 from coaching_service.core.audit import OperatorAction
-from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database import file_totals
 from coaching_service.core.database.backup.manifest import Manifest, count_documents
 from coaching_service.core.database.connection import as_service_error
@@ -26,14 +26,14 @@ from coaching_service.core.database.file_totals import FileTotals, StorageUsage
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.jobs import inspection, mail
+from coaching_service.core.jobs import mail, worker
 from coaching_service.core.jobs.mail import FailedMail, MailContent, failed_mails
 from coaching_service.core.jobs.queue import StoredJob, stored_jobs
 from coaching_service.core.metrics import reading_in_time
 from coaching_service.people.account import service
 from coaching_service.people.account import service as account
 from coaching_service.people.account import service as companies
-from coaching_service.people.account.models import Account
+from coaching_service.people.account.service import Account
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.customers import counters
 from coaching_service.people.customers import service as customers
@@ -42,7 +42,7 @@ from coaching_service.people.identities.service import Identity
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import Coach
+from coaching_service.people.team.service import Coach
 
 # --- What the operator reads: the shape of `coaching-service admin ... --json` ----------------------------------------
 
@@ -290,7 +290,7 @@ def _company_summary(coach: Coach) -> CoachSummary:
 async def iterate_jobs(operator: Operator, kind: str | None, state: JobState | None) -> AsyncIterator[JobSummary]:
     """Yield the jobs of all companies, of a kind and in a state if given."""
     await operator.record("jobs.listed")
-    async for job in inspection.iterate(operator.services, kind):
+    async for job in worker.iterate(operator.services, kind):
         if state in (None, _state_of(job)):
             yield _summary(job)
 
@@ -310,14 +310,14 @@ async def cancel_job(operator: Operator, job_id: ObjectId, *, permanent_kinds: C
 
 @transactional
 async def _change_job(ctx: Context, operator: str, job: StoredJob, action: str) -> None:
-    changes = inspection.make_due if action == "job.retried" else inspection.remove
+    changes = worker.make_due if action == "job.retried" else worker.remove
     if not await changes(ctx, job):
         raise Conflict("A worker has begun the job meanwhile; try again")
     await audit.record_operator(ctx, operator, action, job["_id"], kind=job["kind"])
 
 
 async def _require_idle(operator: Operator, job_id: ObjectId) -> StoredJob:
-    if (job := await inspection.find(operator.services, job_id)) is None:
+    if (job := await worker.find(operator.services, job_id)) is None:
         raise NotFound("job")
     if _state_of(job) == "running":
         raise Conflict("The job is running; try again when it has ended")
@@ -358,7 +358,7 @@ async def iterate_unsent_mail(operator: Operator) -> AsyncIterator[MailSummary]:
     async for each in given_up.find({}, sort=[("createdAt", 1)], hint="createdAt"):
         failed = cast("FailedMail", each)
         yield _mail_summary(operator, failed, failed["sealed"], failed["reason"], failed["tries"], None)
-    async for job in inspection.iterate(operator.services, mail.SEND):
+    async for job in worker.iterate(operator.services, mail.SEND):
         arguments = job["arguments"]
         if arguments["tries"]:
             reason = arguments.get("reason", "")

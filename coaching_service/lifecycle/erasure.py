@@ -29,7 +29,7 @@ from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import reading_in_time
 from coaching_service.lifecycle.administration import Operator
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import CompanyDeleted
+from coaching_service.people.account.service import CompanyDeleted
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers.models import CustomersDeleted
 

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection,
 from itertools import chain
 from typing import Any, NotRequired, TypedDict
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, NUTRITION, coach, customer
+from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, NUTRITION, coach, customer
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document, declared_collections, now

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated
 
-from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
@@ -15,8 +15,7 @@ from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun
 from coaching_service.lifecycle.customer_bulk import service as bulk
-from coaching_service.lifecycle.customer_bulk.models import BulkFailure, Selection
-from coaching_service.lifecycle.customer_bulk.service import Operation, Run
+from coaching_service.lifecycle.customer_bulk.service import BulkFailure, Operation, Run, Selection
 from coaching_service.training.assignments import sync
 from coaching_service.training.assignments.sync import AssignmentSync, ProgramSyncRequest, SyncChoice, SyncResult
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 from aiohttp import hdrs, web
 
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import BadRequest, InvalidApiKey, Unauthorized
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate

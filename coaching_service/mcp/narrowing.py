@@ -8,8 +8,7 @@ from typing import Any
 
 from multidict import MultiMapping
 
-from coaching_service.core.auth.access import CUSTOMERS
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import CUSTOMERS, Principal
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import BadRequest
 from coaching_service.core.ids import ObjectId, parse_id

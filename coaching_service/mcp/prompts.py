@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from mcp.types import GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
+import orjson
+from mcp.types import (
+    GetPromptResult,
+    Prompt,
+    PromptArgument,
+    PromptMessage,
+    Resource,
+    TextContent,
+    TextResourceContents,
+)
+
+from coaching_service.core.auth import new_token
+from coaching_service.core.database.context import Context
+from coaching_service.core.http.responses import to_json
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import Reason
+from coaching_service.core.mcp.tools import Tool
+from coaching_service.integrations.proposals import service as proposals
+from coaching_service.mcp.confirmation import Result
+from coaching_service.people.changes.service import name_kind
 
 _MAX_LENGTH = 200
 
@@ -87,3 +110,116 @@ def fill_prompt(name: str, given: Mapping[str, str]) -> GetPromptResult:
         text = text.replace(f"{{{argument}}}", value)
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=prompt.description, messages=[message])
+
+
+# --- MCP Apps: views that applications which declare the extension show with the results of tools ---------------------
+# What other applications receive does not depend on this module.
+
+
+EXTENSION = "io.modelcontextprotocol/ui"
+MIME_TYPE = "text/html;profile=mcp-app"
+# Nothing is loaded from anywhere: each view is one file.
+_META: dict[str, Any] = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
+_FOLDER = Path(__file__).with_name("views")
+_INCLUDED = re.compile(r"/\* ((?:view|host)\.(?:css|js)) \*/")
+# An application of an earlier revision names its capabilities only when it connects; its session says that they include
+# the extension. The server stores nothing about it.
+_SESSION = "apps-"
+_SHOWN_CHANGES = 30
+
+
+@dataclass(frozen=True)
+class _View:
+    """A view: `reads` are the tools that read and whose results it shows."""
+
+    title: str
+    description: str
+    reads: frozenset[str]
+
+
+PROPOSAL = "proposal"
+_VIEWS = {
+    PROPOSAL: _View(
+        "Proposal",
+        "What an assistant proposes, before and after, with buttons to approve or reject it.",
+        frozenset({"get_proposal"}),
+    ),
+    "week": _View("Workouts", "The workouts on a client's calendar by day.", frozenset({"get_workouts"})),
+    "progress": _View(
+        "Progress",
+        "Charts of a client's lifts, metrics and training load.",
+        frozenset({"get_exercise_history", "get_metric_history", "get_training_load"}),
+    ),
+}
+
+
+def _uri(name: str) -> str:
+    return f"ui://coaching/{name}"
+
+
+def is_declared(capabilities: object) -> bool:
+    """Return whether the capabilities of a client include views of the type that this service has."""
+    extensions = capabilities.get("extensions") if isinstance(capabilities, Mapping) else None
+    settings = extensions.get(EXTENSION) if isinstance(extensions, Mapping) else None
+    return isinstance(settings, Mapping) and MIME_TYPE in settings.get("mimeTypes", [MIME_TYPE])
+
+
+def new_session() -> str:
+    """Return the identifier of the session of a client that has declared the extension when it connected."""
+    return _SESSION + new_token()
+
+
+def is_session(identifier: str | None) -> bool:
+    """Return whether a session began with the extension."""
+    return identifier is not None and identifier.startswith(_SESSION)
+
+
+def meta_of(tool: Tool) -> dict[str, Any] | None:
+    """Return what the list of tools says about the view of a tool, if it has one; any change may be a proposal."""
+    if tool.for_views:
+        return {"ui": {"resourceUri": _uri(PROPOSAL), "visibility": ["app"]}}
+    shown = (name for name, view in _VIEWS.items() if tool.name in view.reads or (tool.writes and name == PROPOSAL))
+    name = next(shown, None)
+    return None if name is None else {"ui": {"resourceUri": _uri(name)}}
+
+
+async def add_view_data(ctx: Context, result: Result) -> Result:
+    """Return the result of a tool with what only its view receives: of a pending proposal, how to decide on it."""
+    data = result.get("structuredContent", {})
+    if "proposalId" not in data or not (data.get("executed") is False or data.get("status") == "pending"):
+        return result
+    proposal = await proposals.find_own(ctx, ObjectId(data["proposalId"]))
+    changes = [{**change, "kind": name_kind(change["kind"])} for change in proposal["changes"]]
+    is_key = ctx.caller.via == "apiKey"  # its program could read the nonce, and decide itself
+    meta = {
+        **({} if is_key else {"nonce": proposals.nonce_of(ctx.services, proposal["_id"])}),
+        "reasons": [Reason[name].value for name in proposal["reasons"]],
+        "changes": orjson.loads(to_json(changes[:_SHOWN_CHANGES])),
+        "hiddenChanges": max(0, len(changes) - _SHOWN_CHANGES),
+    }
+    return result | {"_meta": meta}
+
+
+def list_views() -> list[Resource]:
+    """Return the views as resources."""
+    return [
+        Resource(
+            uri=_uri(name), name=name, title=view.title, description=view.description, mime_type=MIME_TYPE, _meta=_META
+        )
+        for name, view in _VIEWS.items()
+    ]
+
+
+def read_view(uri: str) -> TextResourceContents:
+    """Return a view. Raises LookupError."""
+    name = next((name for name in _VIEWS if _uri(name) == uri), None)
+    if name is None:
+        raise LookupError("Unknown resource: resources/list names the resources there are")
+    return TextResourceContents(uri=uri, mime_type=MIME_TYPE, text=_load(name), _meta=_META)
+
+
+@cache
+def _load(name: str) -> str:
+    """Return the file of a view, with the style and script that all views share in it."""
+    page = (_FOLDER / f"{name}.html").read_text("utf-8")
+    return _INCLUDED.sub(lambda found: (_FOLDER / found[1]).read_text("utf-8"), page)

@@ -28,12 +28,10 @@ from mcp.types import (
 from mcp.types import Tool as ToolDescription
 
 from coaching_service import __version__
-from coaching_service.core.auth.access import require_no_conversion
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal, require_no_conversion
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.request_slot import RequestSlot, schedule_key
+from coaching_service.core.database.context import Context, RequestSlot, schedule_key
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, OutcomeUnknown, ServiceError
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.tools import Tool
@@ -51,7 +49,7 @@ from coaching_service.integrations.proposals.tool_calls import (
     use_unit_of_client,
 )
 from coaching_service.integrations.proposals.tools import describe_state
-from coaching_service.mcp import apps, confirmation, prompts
+from coaching_service.mcp import confirmation, prompts
 from coaching_service.mcp.confirmation import Result, text_result
 from coaching_service.mcp.narrowing import add_client, is_listed, without_client
 from coaching_service.mcp.observation import Outcome, observing
@@ -124,7 +122,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
     by_name = {tool.name: tool for tool in tools}
     descriptions = [(tool, _describe(tool)) for tool in by_name.values()]
     with_views = {
-        tool.name: described.model_copy(update={"meta": apps.meta_of(tool)}) for tool, described in descriptions
+        tool.name: described.model_copy(update={"meta": prompts.meta_of(tool)}) for tool, described in descriptions
     }
 
     async def list_tools(request: Request, params: PaginatedRequestParams | None) -> ListToolsResult:
@@ -149,7 +147,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         outcome.begin()
         with observing(metrics, caller.ctx, tool.name, caller.application) as observation:
             result, observation.outcome = await _call(tool, caller, params, slots)
-            return await apps.add_view_data(caller.ctx, result) if caller.shows_views else result
+            return await prompts.add_view_data(caller.ctx, result) if caller.shows_views else result
 
     def create(
         on_list_resources: Any = None, on_list_templates: Any = None, on_read_resource: Any = None
@@ -180,7 +178,7 @@ def make_servers(tools: Iterable[Tool], slots: RequestSlots, metrics: Metrics, b
         return server
 
     showing = create(_list_resources, _list_resource_templates, _read_resource)
-    showing.extensions[apps.EXTENSION] = {}
+    showing.extensions[prompts.EXTENSION] = {}
     return Servers(create(), showing, READ_ONLY_INSTRUCTIONS)
 
 
@@ -203,7 +201,7 @@ async def _get_prompt(_: Request, params: GetPromptRequestParams) -> GetPromptRe
 
 async def _list_resources(_: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
     _require_no_cursor(params, "resources")
-    return ListResourcesResult(resources=apps.list_views())
+    return ListResourcesResult(resources=prompts.list_views())
 
 
 async def _list_resource_templates(_: Request, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
@@ -213,7 +211,7 @@ async def _list_resource_templates(_: Request, params: PaginatedRequestParams | 
 
 async def _read_resource(_: Request, params: ReadResourceRequestParams) -> ReadResourceResult:
     try:
-        return ReadResourceResult(contents=[apps.read_view(str(params.uri))])
+        return ReadResourceResult(contents=[prompts.read_view(str(params.uri))])
     except LookupError as error:
         raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
 

@@ -40,7 +40,7 @@ from multidict import CIMultiDictProxy
 from pydantic import BaseModel, ValidationError
 
 from coaching_service.core.database.context import Context
-from coaching_service.mcp import apps
+from coaching_service.mcp import prompts
 from coaching_service.mcp.observation import classify_application
 from coaching_service.mcp.replies import SESSION_HEADER, Reply, failure, invalid_request
 
@@ -208,7 +208,7 @@ async def _serve(
             status = ERROR_CODE_HTTP_STATUS.get(route.code, 400)
             return failure(route.code, route.message, status, message.id, route.data)
         version, asks_by = route.protocol_version, _find_asking(route.client_capabilities)
-        shows_views = apps.is_declared(route.client_capabilities)
+        shows_views = prompts.is_declared(route.client_capabilities)
         client_name = route.client_info.get("name") if isinstance(route.client_info, dict) else None
     application = classify_application(
         ctx.caller.application, client_name if isinstance(client_name, str) else None, headers.get("User-Agent")
@@ -236,7 +236,7 @@ async def _serve(
     if ctx.caller.read_only and "instructions" in result:
         result = result | {"instructions": servers.read_only_instructions}
     if shows_views and message.method == "initialize":
-        session = apps.new_session()
+        session = prompts.new_session()
         result = result | {"capabilities": {**result["capabilities"], "extensions": server.extensions}}
     return Reply({"jsonrpc": "2.0", "id": message.id, "result": result}, 200, session)
 
@@ -244,8 +244,8 @@ async def _serve(
 def _declares_views(message: JSONRPCRequest, headers: Headers) -> bool:
     """Return whether a client of an earlier revision shows views: it says so when it connects."""
     if message.method == "initialize":
-        return apps.is_declared((message.params or {}).get("capabilities"))
-    return apps.is_session(headers.get(SESSION_HEADER))
+        return prompts.is_declared((message.params or {}).get("capabilities"))
+    return prompts.is_session(headers.get(SESSION_HEADER))
 
 
 def _find_asking(capabilities: Any) -> Asking | None:

@@ -14,10 +14,9 @@ import orjson
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.outbound.client import OutboundError, OutboundResponse
+from coaching_service.core.outbound import OutboundError, OutboundResponse
 from coaching_service.oauth import clients
-from coaching_service.oauth.clients import OAuthClient, describe_client
-from coaching_service.oauth.errors import OAuthError
+from coaching_service.oauth.clients import OAuthClient, OAuthError, describe_client
 
 _MAX_READS = 60  # from one network address in 15 minutes
 _MAX_URL = 2_000

@@ -10,14 +10,46 @@ from datetime import datetime, timedelta
 from typing import NotRequired, TypedDict
 from urllib.parse import SplitResult, urlencode, urlsplit
 
-from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.auth import new_token, token_hash
 from coaching_service.core.database.collections import Unsharded
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
-from coaching_service.oauth.errors import OAuthError, invalid_client
-from coaching_service.people.assistants.models import SCOPES, Scope
+from coaching_service.people.assistants.service import SCOPES, Scope
+
+# --- OAuth errors, in the shape of RFC 6749 ---------------------------------------------------------------------------
+
+
+class OAuthErrorBody(TypedDict):
+    """The JSON object of a response to a rejected request."""
+
+    error: str
+    error_description: str
+
+
+class OAuthError(Exception):
+    """A rejected request: `error` is an OAuth error code, `description` a sentence for developers."""
+
+    def __init__(self, error: str, description: str, status: int = 400, headers: dict[str, str] | None = None) -> None:
+        super().__init__(description)
+        self.error, self.description, self.status, self.headers = error, description, status, headers or {}
+
+    def body(self) -> OAuthErrorBody:
+        """Return the JSON object of the response."""
+        return {"error": self.error, "error_description": self.description}
+
+
+def invalid_request(description: str) -> OAuthError:
+    """Return the error for a parameter that is missing, malformed or repeated."""
+    return OAuthError("invalid_request", description)
+
+
+def invalid_client(*, challenge: bool) -> OAuthError:
+    """Return the error for an unknown client or a wrong secret, after which clients register again."""
+    headers = {"WWW-Authenticate": 'Basic realm="oauth"'} if challenge else {}
+    return OAuthError("invalid_client", "The client is unknown or its secret is wrong: register again", 401, headers)
+
 
 # --- Redirect URIs: which may be registered, and which match a registered one -----------------------------------------
 

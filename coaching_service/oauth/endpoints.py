@@ -29,16 +29,17 @@ from coaching_service.oauth.clients import (
     SCOPE,
     SUPPORTED,
     OAuthClient,
+    OAuthError,
     authenticate,
     extend_lifetime,
     granted_scopes,
+    invalid_client,
+    invalid_request,
     offered_scopes,
     requested_scopes,
 )
-from coaching_service.oauth.errors import OAuthError, invalid_client, invalid_request
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.models import Scope
-from coaching_service.people.assistants.service import GrantRequest
+from coaching_service.people.assistants.service import GrantRequest, Scope
 
 # --- The discovery documents: protected resource (RFC 9728) and authorization server (RFC 8414) metadata --------------
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Annotated, TypedDict
 
 from coaching_service.core import file_links
-from coaching_service.core.auth.access import public
+from coaching_service.core.auth import public
 from coaching_service.core.database import files
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document

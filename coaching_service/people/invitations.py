@@ -16,12 +16,12 @@ from coaching_service.core import rate_limits
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, TooManyRequests
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.people.identities import addresses
+from coaching_service.people.identities import models
 
 # --- Recipients of invitations as they are stored ---------------------------------------------------------------------
 
@@ -104,7 +104,7 @@ async def _find_known(ctx: Context, emails: Sequence[str]) -> dict[str, Recipien
     """Return the recipients among these addresses by their current hash, also those stored under an older key."""
     vault, current = ctx.services.vault, dict[str, str]()
     for email in emails:
-        newest, *older = vault.keyed_hashes(addresses.account_key(email))
+        newest, *older = vault.keyed_hashes(models.account_key(email))
         current |= dict.fromkeys((newest, *older), newest)
     stored = await recipients.find(ctx, {"addressHash": {"$in": list(current)}})
     # A person who declined under an older key has declined; else what is stored under the newest key is complete.
@@ -163,4 +163,4 @@ def _declined(company_id: ObjectId, address_hash: str) -> str:
 
 
 def _hash(services: Services, email: str) -> str:
-    return services.vault.keyed_hash(addresses.account_key(email))
+    return services.vault.keyed_hash(models.account_key(email))

@@ -7,7 +7,7 @@ from typing import Annotated, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias, TypedDict
 from marshmallow import fields
 from marshmallow.validate import OneOf
 
-from coaching_service.core.auth.access import anyone
+from coaching_service.core.auth import anyone
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.field_schemas import input_of

@@ -8,7 +8,7 @@ from typing import Annotated, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.fields import Description
@@ -24,8 +24,8 @@ from coaching_service.progress.conversation import service as conversation
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, WorkoutBlockQuery
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.blocks import CalendarDay
 from coaching_service.training.workouts.reports.exercises import add_last_times

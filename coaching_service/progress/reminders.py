@@ -16,12 +16,12 @@ from coaching_service.core.dates import at_local_time, next_midnight
 from coaching_service.core.events import EventValue
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.mail import subject_with
+from coaching_service.people import notifications
 from coaching_service.people.availability import service as availability
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.notification_settings import Kind
-from coaching_service.people.notifications import sending as notifications
-from coaching_service.people.notifications.models import DueNotification, Message, Notification, Subject
+from coaching_service.people.notifications import DueNotification, Message, Notification, Subject
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.items.service import time_of_day
 from coaching_service.training.workouts.reports.blocks import find_agenda

@@ -11,7 +11,7 @@ from typing import Literal, TypedDict
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, Filter
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.ids import ObjectId

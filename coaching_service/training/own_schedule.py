@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, invalid_field
@@ -16,7 +16,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, Version, patch_of
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import ClientRights
+from coaching_service.people.account.service import ClientRights
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import activity_dates
 from coaching_service.training.visibility import service as visibility
@@ -24,9 +24,8 @@ from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockName, BlockPlan, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
-from coaching_service.training.workouts.blocks.service import has_nothing_done
+from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found, has_nothing_done
 from coaching_service.training.workouts.items.models import NEW_WORKOUT_ITEM, ItemInput
 from coaching_service.training.workouts.items.service import MAX_ITEMS, resolve_items
 from coaching_service.training.workouts.shared_routes import ITEM_EXAMPLE

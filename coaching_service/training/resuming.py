@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast, get_args
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import name_days
@@ -31,8 +31,7 @@ from coaching_service.training.schedule import service as schedule
 from coaching_service.training.schedule.models import ClearedSchedule
 from coaching_service.training.schedule.service import MAX_BLOCKS, add_days, days_between, join_some
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
 
 # --- Returns from absences as they are sent, and their results --------------------------------------------------------
 

@@ -15,10 +15,8 @@ from aiohttp import web
 from marshmallow import ValidationError
 from multidict import MultiDict
 
-from coaching_service.core.auth.access import CUSTOMERS, check_access
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.request_slot import schedule_key
+from coaching_service.core.auth import CUSTOMERS, Principal, check_access
+from coaching_service.core.database.context import Context, schedule_key
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import (
@@ -43,8 +41,8 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.rate_limits import RateLimitExceeded
 from coaching_service.core.text import camel_case
 from coaching_service.integrations.proposals import service as proposals
+from coaching_service.people.changes import service
 from coaching_service.people.changes import service as changes
-from coaching_service.people.changes import undo
 from coaching_service.people.changes.models import ChangeSummary
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.web import browser_sessions, error_pages, forms, rendering, static_files, views
@@ -137,7 +135,7 @@ class PageRequest:
         principal = self.browser_session.principal
         if change_id is None or principal is None or CUSTOMERS.VIEW not in principal.permissions:
             return None
-        return change_id if await undo.is_undoable(self.ctx, change_id) else None
+        return change_id if await service.is_undoable(self.ctx, change_id) else None
 
     async def describe_newer_changes(self, version: int) -> str:
         """Describe who changed what this page or form is about since a version, and how."""

@@ -14,13 +14,12 @@ import orjson
 from aiohttp import web
 from multidict import MultiDict
 
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import Principal, new_token
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import CompanySuspended, Forbidden
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities import devices
+from coaching_service.people.identities import models
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.sessions.models import Credentials
@@ -155,7 +154,7 @@ class BrowserSession:
         """
         if added := session.device_token if session is not None else device_token:
             tokens = (added, *self.device_tokens)[:_DEVICE_TOKENS]
-            lifetime = int(devices.LIFETIME.total_seconds())
+            lifetime = int(models.LIFETIME.total_seconds())
             self._set_cookie(response, "device", _DEVICE_SEPARATOR.join(tokens), lifetime)
         if session is not None:
             self._set_cookie(response, "session", session.token, int(session.cookie_lifetime.total_seconds()))

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import jinja2
 
 from coaching_service.core.dates import format_day, zone_of
-from coaching_service.people.activity import record_types
-from coaching_service.people.activity.record_types import RECORD_NAMES
+from coaching_service.people.activity import models
+from coaching_service.people.activity.models import RECORD_NAMES
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.training.workouts.blocks.presentation import describe_settings
+from coaching_service.training.workouts.blocks.service import describe_settings
 from coaching_service.training.workouts.sets import COUNT, RecordKey, is_better
 
 _MISSING = "–"
@@ -163,7 +163,7 @@ def format_record_value(record_type: str, value: float, unit: str) -> str:
     """Return a value of a type of record with its unit; times in minutes and hours."""
     if unit == "s":
         return format_duration(value)
-    places = 1 if record_type == record_types.ESTIMATED_ONE_REP_MAX else 2
+    places = 1 if record_type == models.ESTIMATED_ONE_REP_MAX else 2
     return format_number(round(value, places), "reps" if unit == COUNT else unit)
 
 

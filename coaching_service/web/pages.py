@@ -24,9 +24,8 @@ from urllib.parse import urlencode
 from marshmallow import Schema, fields
 from marshmallow.validate import Regexp
 
-from coaching_service.core.auth.access import Access
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.request_slot import Schedule
+from coaching_service.core.auth import Access
+from coaching_service.core.database.context import Context, Schedule
 from coaching_service.core.field_schemas import with_schemas
 from coaching_service.core.fields import Default
 from coaching_service.core.http.routes import MultipartBody, RequestClass

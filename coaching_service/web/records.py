@@ -15,9 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
-from coaching_service.core.auth.access import Access, Area, coach
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.request_slot import Schedule
+from coaching_service.core.auth import Access, Area, coach
+from coaching_service.core.database.context import Context, Schedule
 from coaching_service.core.ids import ObjectId
 from coaching_service.web.pages import ConfirmedAction, Handler, Pages, Redirect
 

@@ -9,11 +9,10 @@ import aiohttp_jinja2
 import jinja2
 from aiohttp import web
 
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import Principal, new_token
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.fields import Description, Label, declarations_of
-from coaching_service.core.http.compression import COMPRESSIBLE
+from coaching_service.core.http.responses import COMPRESSIBLE
 from coaching_service.core.media import IMAGE_TYPES, MEDIA_TYPES, PDF, UploadLimits
 from coaching_service.progress.conversation import attachments
 from coaching_service.training.workouts.blocks.models import WorkoutSettings

@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from aiohttp import hdrs, web
 
-from coaching_service.core.http.compression import accepts_gzip
+from coaching_service.core.http.responses import accepts_gzip
 
 PREFIX = "/app/static/"
 _CACHE_CONTROL = "public, max-age=31536000, immutable"

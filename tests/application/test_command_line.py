@@ -11,13 +11,12 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from coaching_service import features, runtime
-from coaching_service.core.auth.access import ALL_PERMISSIONS
-from coaching_service.core.auth.secrets import new_master_key, parse_master_key
+from coaching_service.core.auth import ALL_PERMISSIONS, new_master_key, parse_master_key
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import missing_indexes
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.identities.passwords import verify_password
 from tests.support.commands import PASSWORD, Operator, all_commands, type_in
 

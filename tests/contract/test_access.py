@@ -8,14 +8,14 @@ from datetime import timedelta
 import pytest
 
 from coaching_service import features
-from coaching_service.core.auth.access import CUSTOMERS, check_access
-from coaching_service.core.auth.access import coach as coach_access
+from coaching_service.core.auth import CUSTOMERS, check_access
+from coaching_service.core.auth import coach as coach_access
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.people import api_keys
+from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team

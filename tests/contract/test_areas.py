@@ -12,11 +12,11 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.tools import tools_of
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
 from coaching_service.web import views

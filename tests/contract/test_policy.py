@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from coaching_service import features
-from coaching_service.core.auth.access import Access
+from coaching_service.core.auth import Access
 from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Schedule
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.request_slot import Schedule
 from coaching_service.core.http.routes import Route, routes_of
 from coaching_service.core.mcp.tools import tools_of
 from coaching_service.web import views

@@ -19,10 +19,10 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain, Step
 from coaching_service.lifecycle import erasure
-from coaching_service.people.customers import batch, listing
+from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import SortFigure
-from coaching_service.people.webhooks import store as webhooks
-from coaching_service.people.webhooks.deliveries import new_delivery
+from coaching_service.people.webhooks import service as webhooks
+from coaching_service.people.webhooks.service import new_delivery
 from coaching_service.progress.conversation import store
 from tests.support.client import MONDAY, CoachClient
 from tests.support.client_data import insert_in_every_collection
@@ -105,7 +105,7 @@ async def test_everyday_operations_do_not_scan_collections(coach: CoachClient) -
             ("compliance", False),
         ]
         for figure, descending in sorts:
-            await listing.list_customers_by(coach.ctx, figure, descending=descending, archived=False, page=2, size=5)
+            await service.list_customers_by(coach.ctx, figure, descending=descending, archived=False, page=2, size=5)
         await coach.customers(pageSize=5, groups="G")
         await coach.customers(pageSize=5, assignedTo=str(coach.ctx.caller.id))
         await coach.customers(pageSize=5, sort="updatedAt")

@@ -26,14 +26,13 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import override_store
 from coaching_service.lifecycle import administration
 from coaching_service.lifecycle.administration import Operator
+from coaching_service.people import api_keys
 from coaching_service.people.account import service as account
-from coaching_service.people.account import store as account_store
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import ApiKey
-from coaching_service.people.api_keys.store import keys
+from coaching_service.people.account import service as account_store
+from coaching_service.people.api_keys import ApiKey, keys
 from coaching_service.people.team import service
 from coaching_service.people.team import service as team
-from coaching_service.people.team import store as team_store
+from coaching_service.people.team import service as team_store
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient, Reply
@@ -332,6 +331,6 @@ async def test_a_key_expires_while_it_is_cached(coach: CoachClient, monkeypatch:
     await api_keys.authenticate(services, created["key"])
     await coach.ctx.db["apiKeys"].delete_one({"_id": created["_id"]})
     await api_keys.authenticate(services, created["key"])
-    monkeypatch.setattr("coaching_service.people.api_keys.service.now", lambda: now() + timedelta(hours=2))
+    monkeypatch.setattr("coaching_service.people.api_keys.now", lambda: now() + timedelta(hours=2))
     with pytest.raises(InvalidApiKey):
         await api_keys.authenticate(services, created["key"])

@@ -16,7 +16,7 @@ from aiohttp.test_utils import BaseTestServer, TestServer
 
 from coaching_service import features
 from coaching_service.authentication import authenticate
-from coaching_service.core.auth.access import anyone, public
+from coaching_service.core.auth import anyone, public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.handlers import HandlerDependencies, mount

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 from pymongo.errors import AutoReconnect
 
 from coaching_service.authentication import authenticate
-from coaching_service.core.auth.access import public
+from coaching_service.core.auth import public
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware

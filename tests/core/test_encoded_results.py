@@ -13,14 +13,14 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service import features
 from coaching_service.authentication import authenticate
-from coaching_service.core.auth.access import anyone
+from coaching_service.core.auth import anyone
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.handlers import HandlerDependencies, mount
 from coaching_service.core.http.middleware import request_middleware
 from coaching_service.core.http.routes import Routes, routes_of
 from coaching_service.core.slots import RequestSlots
-from coaching_service.library.exercises.schemas import EXERCISE
+from coaching_service.library.exercises.models import EXERCISE
 from tests.support.client import CoachClient
 
 # Large responses, and those of the measured requests of docs/performance.md.

@@ -18,7 +18,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service import features
 from coaching_service.app import create_app
 from coaching_service.authentication import authenticate
-from coaching_service.core.auth.access import anyone
+from coaching_service.core.auth import anyone
 from coaching_service.core.database.checks import run_checks
 from coaching_service.core.database.connection import server_state
 from coaching_service.core.database.context import Context, Services

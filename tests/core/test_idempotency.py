@@ -10,7 +10,7 @@ import pytest
 import time_machine
 
 from coaching_service.core import rate_limits
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.idempotency import (

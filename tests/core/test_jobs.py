@@ -11,7 +11,7 @@ import pytest
 import time_machine
 
 from coaching_service import features
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
 from coaching_service.core.database.transactions import in_transaction

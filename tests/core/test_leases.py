@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.core.database import leases
+from coaching_service.core.database import across_companies
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
@@ -15,16 +15,16 @@ async def test_a_lease_has_one_holder_until_it_is_released_or_expires(services: 
     work = f"test {ObjectId()}"
 
     async def is_taken(holder: str) -> bool:
-        return await leases.acquire(services, work, holder)
+        return await across_companies.acquire(services, work, holder)
 
     await until(lambda: is_taken("first"), "the lease is taken")
     assert not await is_taken("second")
     assert await is_taken("first"), "its holder renews it"
     assert not await is_taken("second")
 
-    await leases.release(services, work, "second")
+    await across_companies.release(services, work, "second")
     assert not await is_taken("second"), "only its holder releases it"
-    await leases.release(services, work, "first")
+    await across_companies.release(services, work, "first")
     assert await is_taken("second")
 
     expired = {"$set": {"expiresAt": now() - timedelta(seconds=1)}}

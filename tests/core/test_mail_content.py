@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId

@@ -14,7 +14,7 @@ from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.jobs import inspection, queue, worker
+from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.metrics import NO_BACKLOG, Metrics
 from coaching_service.core.slots import RequestSlots
@@ -196,10 +196,10 @@ async def test_steps_of_jobs_are_counted_by_kind_and_outcome(coach: CoachClient,
 
 async def test_jobs_that_no_worker_runs_are_pending(services: Services) -> None:
     kind = "test pending"
-    assert await inspection.count_due(services, [kind]) == {}
+    assert await worker.count_due(services, [kind]) == {}
     for minutes in (-3, -2, 5):
         await queue.enqueue(Context(services), kind, {}, after=timedelta(minutes=minutes))
-    count, seconds = (await inspection.count_due(services, [kind]))[kind]
+    count, seconds = (await worker.count_due(services, [kind]))[kind]
     await services.db["jobs"].delete_many({"kind": kind})
     assert count == 2, "the third is not due yet"
     assert 180 <= seconds < 240

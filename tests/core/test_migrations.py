@@ -10,7 +10,7 @@ from coaching_service import features
 from coaching_service.core.database import migrations
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.migrations import migrate, release_0_2, release_0_3
-from coaching_service.core.database.migrations.steps import Apply
+from coaching_service.core.database.migrations.release_0_3 import Apply
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.settings import Settings

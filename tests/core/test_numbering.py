@@ -18,7 +18,7 @@ from coaching_service.core.changes import undo
 from coaching_service.core.changes.numbering import sequencer, store
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.changes.store import NEW_PENDING, changes
-from coaching_service.core.database import leases
+from coaching_service.core.database import across_companies
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import in_transaction
@@ -184,7 +184,7 @@ async def test_batches_name_changes_in_order_and_readers_skip_erased_ones(
         for _ in range(60)
     ]
     await ctx.db["changes"].insert_many(stored)
-    assert await leases.acquire(ctx.services, store.LEASE, "first")
+    assert await across_companies.acquire(ctx.services, store.LEASE, "first")
     for size in (40, 1, store.BATCH):
         monkeypatch.setattr(store, "BATCH", size)
         await store.number(ctx.services, "first")
@@ -236,11 +236,11 @@ async def test_two_sequencers_number_each_change_once_when_the_lease_is_taken(ct
 
 async def test_holder_without_the_lease_stores_nothing(ctx: Context) -> None:
     ids = await create_clients(ctx, 1)
-    assert await leases.acquire(ctx.services, store.LEASE, "first")
-    assert not await leases.acquire(ctx.services, store.LEASE, "second")
-    await leases.release(ctx.services, store.LEASE, "first")
-    assert await leases.acquire(ctx.services, store.LEASE, "second")
-    with pytest.raises(leases.LeaseLost):
+    assert await across_companies.acquire(ctx.services, store.LEASE, "first")
+    assert not await across_companies.acquire(ctx.services, store.LEASE, "second")
+    await across_companies.release(ctx.services, store.LEASE, "first")
+    assert await across_companies.acquire(ctx.services, store.LEASE, "second")
+    with pytest.raises(across_companies.LeaseLost):
         await store.number(ctx.services, "first")
     assert await numbers(ctx) == []
     assert [await store.number(ctx.services, "second") for _ in range(2)] == [len(ids), 0]

@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundClient, OutboundError, Relaxations
+from coaching_service.core.outbound import MAX_RESPONSE_BYTES, OutboundClient, OutboundError, Relaxations
 
 NAME = "receiver.example"
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from coaching_service.authentication import authenticate
-from coaching_service.core.auth.access import ALL_PERMISSIONS, owner
+from coaching_service.core.auth import ALL_PERMISSIONS, owner
 from coaching_service.core.database import context
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.http import responses
@@ -21,7 +21,7 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.slots import RequestSlots
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient, Reply
 from tests.support.service_process import until

@@ -19,10 +19,10 @@ from click.testing import CliRunner
 from coaching_service import features, logs, preparation, runtime
 from coaching_service.__main__ import main
 from coaching_service.app import create_app
-from coaching_service.core.auth.secrets import SecretUnreadable, Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import SecretUnreadable, Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import routes_of
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.dates import local_date, next_midnight, zone_of
 from tests.support.client import CoachClient
 from tests.support.training import block_with, feed, history, log, metric_set, metrics_of, read

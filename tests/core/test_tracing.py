@@ -15,7 +15,7 @@ from coaching_service import logs, runtime
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.jobs import queue, worker
-from coaching_service.core.outbound.client import OutboundClient, OutboundError
+from coaching_service.core.outbound import OutboundClient, OutboundError
 from coaching_service.core.tracing import NO_TRACER, TracingUnusable, measure, start_tracing
 from coaching_service.settings import Settings
 from tests.support.client import UNKNOWN, CoachClient

@@ -20,7 +20,7 @@ from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.lifecycle import erasure
-from coaching_service.people.notifications import sending
+from coaching_service.people import notifications as sending
 from coaching_service.people.team import service as team
 from coaching_service.progress.attention import renewal
 from coaching_service.progress.check_ins import scheduling

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from bson import encode
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.http.routes import Route
 from coaching_service.core.ids import ObjectId

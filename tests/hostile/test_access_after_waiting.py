@@ -10,12 +10,12 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.database import context
-from coaching_service.core.database.request_slot import schedule_key
+from coaching_service.core.database.context import schedule_key
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.customers import bulk
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team

@@ -41,7 +41,7 @@ from coaching_service.integrations import load_unit
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.library.exercises import shared
 from coaching_service.lifecycle.customer_bulk import jobs as bulk_jobs
-from coaching_service.people.changes import undo
+from coaching_service.people.changes import service
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.sessions import web_sessions
 from coaching_service.settings import Settings
@@ -63,7 +63,7 @@ from tests.support.visitor import Visitor
 from tests.support.webhooks import Receiver, receiving
 from tests.web.test_pages import filled
 
-JOBS = {kind: STEPS[kind] for kind in (load_unit.CONVERT, bulk_jobs.STEP, undo.STEP, company_import.IMPORT)}
+JOBS = {kind: STEPS[kind] for kind in (load_unit.CONVERT, bulk_jobs.STEP, service.STEP, company_import.IMPORT)}
 ODD = "\u05e0\u05d5\u05e2\u05d4\u2028\U0001f469\u200d\U0001f469 \uff1d1" * 12
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import ALL_PERMISSIONS, new_token
 from coaching_service.core.database.context import Services
 from coaching_service.core.http.routes import Route
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.contract.test_declared import fill_path, request_options

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import new_token
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.contract.test_declared import fill_path, request_options

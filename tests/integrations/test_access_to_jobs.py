@@ -7,12 +7,12 @@ from typing import Any, get_args
 
 import pytest
 
-from coaching_service.core.auth.access import READ_PERMISSIONS
+from coaching_service.core.auth import READ_PERMISSIONS
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.history_import import undoing
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.jobs.models import JobKind
+from coaching_service.people import api_keys
+from coaching_service.people.jobs import JobKind
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import

@@ -12,20 +12,20 @@ from typing import Any
 import aiohttp
 import pytest
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.integrations.company_export.rows import portable_collections
-from coaching_service.integrations.company_import import _dry_run, service
+from coaching_service.integrations.company_export import portable_collections
+from coaching_service.integrations.company_import import _archive_import, service
 from coaching_service.integrations.history_import.importing import Outcome, Progress
 from coaching_service.integrations.history_import.models import ImportWork
-from coaching_service.people.account.models import AccountDetails
+from coaching_service.people import jobs as jobs_service
+from coaching_service.people.account.service import AccountDetails
 from coaching_service.people.customers import batch
-from coaching_service.people.jobs import service as jobs_service
-from coaching_service.people.jobs.service import Superseded
+from coaching_service.people.jobs import Superseded
 from tests.conftest import NewCompany
 from tests.contract.test_examples import train
 from tests.support.client import CoachClient
@@ -148,7 +148,7 @@ async def test_an_export_has_all_settings_of_the_company(coach: CoachClient, new
 async def test_an_export_has_activity_and_history_to_read_and_an_import_leaves_them_out(
     coach: CoachClient, new_company: NewCompany, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coaching_service.integrations.company_export.service._PAGE", 2)
+    monkeypatch.setattr("coaching_service.integrations.company_export._PAGE", 2)
     world = await make_world(coach)
     last = await coach.post(f"/coach/customers/{world['customerId']}/notes", {"content": "Knee"})
     await coach.wait_until_numbered(last.headers["X-Change-Id"])  # then the history has all changes
@@ -245,7 +245,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
     entries = with_records(entries, "notes", first, second, of_left_out, {**again, "customerId": bo["_id"]}, second)
     if steps != "one step":
         monkeypatch.setattr(service, "_STEP_SECONDS", 0)
-        monkeypatch.setattr("coaching_service.integrations.company_import._records.BATCH", 1)
+        monkeypatch.setattr("coaching_service.integrations.company_import._archive_import.BATCH", 1)
     if steps == "other processes":
         monkeypatch.setattr(service._Open, "keep", service._Open.close)  # another process goes on without the file
 
@@ -274,7 +274,7 @@ async def test_a_dry_run_reports_what_collides_in_the_file_and_in_the_company(
 
 def test_the_unique_indexes_of_portable_collections_are_those_that_a_dry_run_understands() -> None:
     for name, collection, _ in portable_collections():
-        for index in _dry_run.unique_indexes(collection):
+        for index in _archive_import.unique_indexes(collection):
             assert index.partial_filter in ((), (("externalId", {"$gt": ""}),)), name
             assert not index.ignore_case, name
 
@@ -287,7 +287,7 @@ async def test_an_import_that_is_interrupted_continues_without_doubling(
         await coach.schedule(customer)
     content = make_zip(await export(coach))
     target = await new_company()
-    monkeypatch.setattr("coaching_service.integrations.company_import._records.BATCH", 7)
+    monkeypatch.setattr("coaching_service.integrations.company_import._archive_import.BATCH", 7)
     job = (await send(target, content)).ok(202)
     (await send(target, content)).refused(409, "not finished")
     steps = Interrupted(target)

@@ -22,8 +22,8 @@ from coaching_service.integrations.history_import import importing, undoing
 from coaching_service.integrations.history_import.importing import HistoryImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers
 from coaching_service.lifecycle import erasure
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people import api_keys
+from coaching_service.people.jobs import StoredJob
 from coaching_service.settings import Settings
 from tests.core.test_uploads import stored
 from tests.integrations.test_own_import import TABLE

@@ -10,7 +10,7 @@ import pytest
 
 from coaching_service import features
 from coaching_service.core import media
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import worker

@@ -18,15 +18,15 @@ from coaching_service.core.jobs import worker
 from coaching_service.core.jobs.queue import Job
 from coaching_service.integrations import load_unit
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import LoadConversion
+from coaching_service.people.account.service import LoadConversion
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import service as schedule
 from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.models import NewWorkoutTemplate, TemplateDetails
+from coaching_service.training.templates.service import NewWorkoutTemplate, TemplateDetails
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items.models import NEW_ITEM, ItemInput
 from tests.support.client import MONDAY, TUESDAY, UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient

@@ -9,10 +9,10 @@ import re
 import pytest
 
 from coaching_service.core.media_worker import rewrite_pdf, rewrite_picture
-from coaching_service.integrations.company_export.rows import portable_collections
+from coaching_service.integrations.company_export import portable_collections
 from coaching_service.library.exercises import muscles
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets.models import UNITS
+from coaching_service.library.metric_sets import UNITS
 from tests.conftest import NewCompany
 from tests.support.archive_graph import find_bijection, graph_of, rename, swap_identifiers
 from tests.support.client import CoachClient

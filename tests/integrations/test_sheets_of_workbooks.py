@@ -12,8 +12,7 @@ import pytest
 from coaching_service.integrations.history_files.models import Format
 from coaching_service.integrations.history_files.programs import read_program
 from coaching_service.integrations.history_files.rosters import read_roster
-from coaching_service.integrations.history_files.set_files import UnknownFormat
-from coaching_service.integrations.history_files.set_rows import Answers
+from coaching_service.integrations.history_files.set_rows import Answers, UnknownFormat
 from coaching_service.integrations.history_files.survey import Survey
 from coaching_service.training.set_text.planned import write_planned
 from tests.support.client import CoachClient

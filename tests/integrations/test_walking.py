@@ -15,9 +15,9 @@ from marshmallow import Schema
 from coaching_service import features
 from coaching_service.core.http.routes import routes_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import AfterCursor
-from coaching_service.progress.nutrition_plans.store import plans
-from coaching_service.progress.progress_photos.store import photos
+from coaching_service.core.list_selection import AfterCursor
+from coaching_service.progress.nutrition_plans import plans
+from coaching_service.progress.progress_photos import photos
 from tests.support.client import CoachClient, Reply
 from tests.support.results import train
 from tests.support.training import Json, client_path

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.people import api_keys
+from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.integrations import test_own_import

@@ -18,7 +18,7 @@ import bson
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database import migrations
 from coaching_service.core.database.backup import creation
 from coaching_service.core.database.backup.creation import EXTENDED_WINDOW, create_stored_backup

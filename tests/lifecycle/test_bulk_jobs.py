@@ -16,9 +16,9 @@ from coaching_service.core.jobs.queue import Job
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
 from coaching_service.lifecycle.customer_bulk import routes as customer_bulk_routes
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.people.changes import undo
+from coaching_service.people import jobs as bulk_jobs
+from coaching_service.people.changes import service
 from coaching_service.people.customers import bulk
-from coaching_service.people.jobs import service as bulk_jobs
 from tests.support.client import CoachClient, Reply
 from tests.support.jobs import finished
 from tests.support.service_process import until
@@ -139,7 +139,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> None:
     enqueue = queue.enqueue
 
     async def enqueue_later(ctx: Any, kind: str, arguments: Json, **options: Any) -> Any:
-        if kind in (customer_bulk_jobs.STEP, undo.STEP):
+        if kind in (customer_bulk_jobs.STEP, service.STEP):
             options["after"] = timedelta(hours=1)
         return await enqueue(ctx, kind, arguments, **options)
 

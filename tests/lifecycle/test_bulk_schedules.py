@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people.jobs import service as bulk_jobs
+from coaching_service.people import jobs as bulk_jobs
 from tests.support.client import MONDAY, UNKNOWN, CoachClient, Reply
 from tests.support.jobs import finished
 from tests.support.schedules import LAST_DAY

@@ -13,7 +13,7 @@ import bson
 import pytest
 from bson import ObjectId
 
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.backup.creation import backing_up, create_stored_backup
 from coaching_service.core.database.backup.encryption import Decryption, Encryption, new_identity
 from coaching_service.core.database.backup.manifest import BackupError, Manifest

@@ -10,8 +10,8 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.people import api_keys
+from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.training.workouts import usual_loads
 from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient

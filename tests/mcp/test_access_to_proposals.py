@@ -9,9 +9,9 @@ from typing import Literal
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, METRICS
+from coaching_service.core.auth import CUSTOMERS, EXERCISES, METRICS
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient

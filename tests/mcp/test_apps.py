@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestServer
 
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.proposals import service as proposals
-from coaching_service.mcp import apps
+from coaching_service.mcp import prompts
 from tests.support.assistants import authorize_assistant
 from tests.support.client import CoachClient, Reply
 from tests.support.mcp_client import TODAY, McpHttpClient, invitation
@@ -74,7 +74,7 @@ async def test_views_are_listed_and_read(mcp: McpHttpClient) -> None:
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_view_is_one_small_file_that_loads_nothing(name: str) -> None:
-    page = apps.read_view(f"ui://coaching/{name}").text
+    page = prompts.read_view(f"ui://coaching/{name}").text
     assert len(page.encode()) < 80_000
     assert "/* host.js */" not in page and "/* view.css */" not in page
     addresses = set(re.findall(r"https?://[\w./-]*", page)) - {"http://www.w3.org/2000/svg"}
@@ -119,7 +119,7 @@ async def test_without_the_extension_nothing_changes(mcp: McpHttpClient, coach: 
 
 
 def test_views_are_files_of_the_package() -> None:
-    folder = Path(apps.__file__).with_name("views")
+    folder = Path(prompts.__file__).with_name("views")
     assert {path.name for path in folder.iterdir()} == {"host.js", "view.css", *(f"{name}.html" for name in VIEWS)}
 
 

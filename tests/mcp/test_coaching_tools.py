@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from aiohttp.test_utils import TestServer
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS
+from coaching_service.core.auth import CUSTOMERS, FORMS
 from coaching_service.people.team import service as team
 from tests.support.assistants import authorize_assistant
 from tests.support.attention import renew

@@ -11,8 +11,8 @@ import pytest
 import time_machine
 
 from coaching_service import features
-from coaching_service.core.auth.access import CUSTOMERS
-from coaching_service.core.auth.access import coach as coaches
+from coaching_service.core.auth import CUSTOMERS
+from coaching_service.core.auth import coach as coaches
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time
@@ -26,7 +26,7 @@ from coaching_service.integrations.proposals.tool_calls import Call, Unconfirmed
 from coaching_service.progress.conversation import waiting
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from tests.mcp.hostile_world import create_world
 from tests.support.client import CoachClient
 from tests.support.figures import renew_figures

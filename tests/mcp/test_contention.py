@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
-from coaching_service.core.database.request_slot import schedule_key
+from coaching_service.core.database.context import schedule_key
 from coaching_service.core.ids import ObjectId
 from tests.support.client import MONDAY, CoachClient
 from tests.support.mcp_client import McpHttpClient, tool_change

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp.test_utils import TestServer
 
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from tests.support.client import CoachClient
 from tests.support.doctor import is_numbered
 from tests.support.imported_history import HEVY

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS, CUSTOMERS, EXERCISES, FORMS, METRICS
+from coaching_service.core.auth import ALL_PERMISSIONS, CUSTOMERS, EXERCISES, FORMS, METRICS
 from tests.support.check_ins import form
 from tests.support.client import CoachClient
 from tests.support.mcp_client import TODAY, McpHttpClient, approve, tool_change, tool_error, tool_proposal

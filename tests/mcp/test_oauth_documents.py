@@ -12,7 +12,7 @@ import pytest
 from coaching_service.core import rate_limits
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
-from coaching_service.core.outbound.client import MAX_RESPONSE_BYTES, OutboundError, OutboundResponse
+from coaching_service.core.outbound import MAX_RESPONSE_BYTES, OutboundError, OutboundResponse
 from coaching_service.oauth import client_documents, endpoints
 from tests.support.mcp_client import McpHttpClient
 from tests.support.oauth_flow import CALLBACK, OAuthApplication, approve

@@ -27,7 +27,7 @@ from coaching_service.training.workout_text.writing import label_supersets, writ
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockSettings, PlannedBlock, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import NEW_ITEM
 from coaching_service.training.workouts.items.service import PLANNED_FIELDS, create_item, resolve_items
 from tests.conftest import NewCompany

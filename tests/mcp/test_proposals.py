@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from coaching_service.core.auth import access
+from coaching_service.core import auth
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
@@ -146,7 +146,7 @@ async def test_tool_that_is_not_in_the_list_of_features_is_not_carried_out(
 ) -> None:
     """Declaring it registers it nowhere: a version of the service may have had it, and its proposals remain."""
 
-    @Tools().tool("Former tool", access=access.coach(access.CUSTOMERS.EDIT), takes=Input(), writes=True)
+    @Tools().tool("Former tool", access=auth.coach(auth.CUSTOMERS.EDIT), takes=Input(), writes=True)
     async def former_tool(ctx: Context) -> Written:
         """Do what this version of the service does not do."""
         raise AssertionError

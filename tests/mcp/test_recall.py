@@ -16,7 +16,7 @@ from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job
 from coaching_service.core.jobs.worker import run_due
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.progress.conversation import service, waiting
 from coaching_service.progress.conversation.models import Message, MessageSubjectInput
 from tests.support.client import CoachClient

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from aiohttp.test_utils import TestServer
 
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.mcp_client import McpHttpClient, approve, named, tool_change, tool_error, tool_proposal
 from tests.support.training import client_path, exercise_of, log

@@ -9,12 +9,11 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.auth.access import CUSTOMERS, EXERCISES
+from coaching_service.core.auth import CUSTOMERS, EXERCISES
 from coaching_service.core.errors import NotFound
 from coaching_service.core.mcp.tools import Tool, tools_of
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.models import Scope
-from coaching_service.people.assistants.service import GrantRejected
+from coaching_service.people.assistants.service import GrantRejected, Scope
 from coaching_service.people.team import service as team
 from tests.conftest import PASSWORD, NewCompany
 from tests.support.assistants import authorize_assistant

@@ -10,8 +10,8 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service.core.jobs import queue
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.jobs import service as bulk_jobs
+from coaching_service.people import api_keys
+from coaching_service.people import jobs as bulk_jobs
 from tests.support.client import CoachClient
 from tests.support.jobs import ended_job
 from tests.support.mcp_client import McpHttpClient, approve, tool_change, tool_error, tool_proposal

@@ -23,7 +23,7 @@ from typing import Any
 import time_machine
 
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.embedded import running_mongod
 from coaching_service.core.database.transactions import in_transaction
@@ -34,7 +34,7 @@ from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks.batches import Batch
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from tests.notifications.oracle import QUIET, Minutes, Plan, Reminder
 from tests.support.service_process import until
 

@@ -12,7 +12,7 @@ import time_machine
 
 from coaching_service import features, runtime
 from coaching_service.core.database.abandoned import aborting_abandoned_transactions
-from coaching_service.people.notifications import sending
+from coaching_service.people import notifications
 from coaching_service.settings import Settings
 from tests.support.figures import renew_all_figures
 
@@ -36,7 +36,7 @@ async def work(settings: Settings, clock: Path) -> None:
                 traveller = time_machine.travel(datetime.fromtimestamp(target + time.time() - since, UTC), tick=True)
                 traveller.start()
             await renew_all_figures(services)
-            while await sending.send_next(services, features.NOTIFICATIONS, features.queue_push):
+            while await notifications.send_next(services, features.NOTIFICATIONS, features.queue_push):
                 pass
             await asyncio.sleep(0.01)  # then look again
 

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core import audit
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import InvalidApiKey
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.people import api_keys
+from coaching_service.people.api_keys import NewRestrictions
 from tests.support.client import CoachClient, Reply
 from tests.support.mcp_client import McpHttpClient
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS, FORMS, METRICS, NUTRITION, Visibility, areas_of
+from coaching_service.core.auth import ALL_PERMISSIONS, FORMS, METRICS, NUTRITION, Visibility, areas_of
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.events import EVENT_TYPES
 from coaching_service.core.ids import ObjectId

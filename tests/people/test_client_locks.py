@@ -15,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from tests.contract.test_queries import profiling
 from tests.support.client import CoachClient
 from tests.support.stored import stored_document

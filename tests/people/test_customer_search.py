@@ -18,9 +18,9 @@ from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import declared_collections
 from coaching_service.core.database.indexes import ensure_indexes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import Page
+from coaching_service.core.list_selection import Page
 from coaching_service.core.text import normalize
-from coaching_service.people.customers import batch, listing
+from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile, NewCustomerDocument
 from coaching_service.people.team import service as team
 from coaching_service.seeding import seed_clients
@@ -69,7 +69,7 @@ class Company:
         await db["system.profile"].drop()
         await db.command("profile", 2)
         try:
-            page = await listing.list_customers(self.ctx, size=SIZE, **query)
+            page = await service.list_customers(self.ctx, size=SIZE, **query)
         finally:
             await db.command("profile", 0)
         entries = await profile_of(db).find({"ns": f"{db.name}.customers"}).to_list(None)

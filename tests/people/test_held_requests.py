@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.app import create_app
 from coaching_service.core.database.context import Services
 from coaching_service.core.errors import Unavailable
-from coaching_service.core.signals import CompanySignals
+from coaching_service.core.events import CompanySignals
 from coaching_service.core.slots import RequestSlots
 from coaching_service.people.changes import events
 from coaching_service.people.customers import batch

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pymongo.errors import OperationFailure
 
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import TooManyRequests

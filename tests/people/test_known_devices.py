@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people.identities import devices, store
+from coaching_service.people.identities import models, store
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import passwords
 from tests.conftest import PASSWORD
@@ -82,10 +82,10 @@ async def test_a_token_is_valid_for_one_account_and_180_days(
         (await sign_in(anonymous, address(coach), device_token=invalid)).refused(429)
 
     identity = await store.find_by_email(coach.ctx.services, address(coach))
-    assert devices.find_device(coach.ctx.services, identity, [token]) is not None
+    assert models.find_device(coach.ctx.services, identity, [token]) is not None
     later = time.time() + timedelta(days=180).total_seconds() + 1
     monkeypatch.setattr(time, "time", lambda: later)
-    assert devices.find_device(coach.ctx.services, identity, [token]) is None
+    assert models.find_device(coach.ctx.services, identity, [token]) is None
 
 
 async def test_mailed_reset_helps_under_attack(coach: CoachClient, anonymous: CoachClient) -> None:

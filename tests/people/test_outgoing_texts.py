@@ -9,10 +9,10 @@ import pytest
 from aiohttp.test_utils import TestServer
 
 from coaching_service import features
-from coaching_service.core.auth.access import ALL_PERMISSIONS, AREAS, CUSTOMERS, FORMS, Area
+from coaching_service.core.auth import ALL_PERMISSIONS, AREAS, CUSTOMERS, FORMS, Area
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.notification_settings import Kind
-from coaching_service.people.notifications.models import Message
+from coaching_service.people.notifications import Message
 from coaching_service.people.team import service as team
 from tests.support.attention import FORM, days_ago, renew
 from tests.support.client import CoachClient

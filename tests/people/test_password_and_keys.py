@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import passwords
 from coaching_service.people.team import service as team

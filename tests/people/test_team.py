@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from coaching_service import features
-from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.auth import Vault
 from coaching_service.core.database.documents import now
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.worker import run_due
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.lifecycle.customer_bulk.models import Selection
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.lifecycle.customer_bulk.service import Selection
+from coaching_service.people import api_keys
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import Coach
+from coaching_service.people.team.service import Coach
 from coaching_service.settings import Settings
 from tests.conftest import PASSWORD
 from tests.people.test_sessions import mailed_token

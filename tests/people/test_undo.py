@@ -9,8 +9,8 @@ import pytest
 
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.changes import undo as service
+from coaching_service.people import api_keys
+from coaching_service.people.changes import service
 from tests.support.client import MONDAY, SUNDAY, CoachClient
 from tests.support.stored import stored_document
 from tests.support.training import (

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Services
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import NewRestrictions
+from coaching_service.people import api_keys
+from coaching_service.people.api_keys import NewRestrictions
 from coaching_service.people.webhooks import service
 from coaching_service.people.webhooks import service as webhooks
 from tests.support.client import UNKNOWN, CoachClient

@@ -8,7 +8,7 @@ import pytest
 
 from coaching_service.core.database.migrations import release_0_3
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.metric_sets.models import MetricUnit
+from coaching_service.library.metric_sets import MetricUnit
 from coaching_service.progress.metrics.service import is_body_weight
 from coaching_service.progress.personal_records.renewal import RENEW
 from tests.integrations.test_load_unit import convert

@@ -9,7 +9,7 @@ import time_machine
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.notifications.models import Message, Notification
+from coaching_service.people.notifications import Message, Notification
 from coaching_service.progress.attention import renewal
 from tests.support.attention import FORM, days_ago, renew
 from tests.support.client import CoachClient

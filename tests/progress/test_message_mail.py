@@ -12,8 +12,8 @@ import pytest
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.notifications import sending
-from coaching_service.people.notifications.models import Message, Recipient
+from coaching_service.people import notifications
+from coaching_service.people.notifications import Message, Recipient
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.waiting import write_message
 from coaching_service.settings import Settings
@@ -118,7 +118,7 @@ async def test_one_click_of_a_coach_changes_no_colleague(coach: CoachClient, ano
     """In a suspended company too."""
     emil = await team.create_employee(coach.ctx, "Emil", f"emil-{ObjectId()}@example.com", [], "all", "no hash")
     page, emils = "/app/settings/notifications", {"type": "coach", "_id": emil["_id"]}
-    path = sending.make_link(coach.ctx, cast("Recipient", emils), "digest", page)
+    path = notifications.make_link(coach.ctx, cast("Recipient", emils), "digest", page)
     path = path.removeprefix(coach.ctx.services.base_url)
     companies, where = coach.ctx.db["companies"], {"_id": coach.ctx.company_id}
     await companies.update_one(where, {"$set": {"suspension": {"at": now()}}})

@@ -15,9 +15,8 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.dates import at_local_time
 from coaching_service.core.ids import ObjectId
-from coaching_service.people import notification_settings
-from coaching_service.people.notifications import sending
-from coaching_service.people.notifications.models import PushMessage
+from coaching_service.people import notification_settings, notifications
+from coaching_service.people.notifications import PushMessage
 from coaching_service.progress import reminders
 from coaching_service.progress.reminders import ClientDay
 from coaching_service.settings import Settings
@@ -326,7 +325,7 @@ async def test_names_are_on_devices_only_for_who_wants_them(ana: Client, is_want
     (await ana.session.post("/customer/messages", {"text": "Secret words"})).ok(201)
     await renew_figures(ctx)
     with time_machine.travel(at_local_time(ana.tomorrow, "12:00", ZONE).replace(tzinfo=UTC) + timedelta(seconds=10)):
-        while await sending.send_next(ctx.services, features.NOTIFICATIONS, record):
+        while await notifications.send_next(ctx.services, features.NOTIFICATIONS, record):
             pass
     assert {message.recipient["type"] for message in shown} == {"client", "coach"}
     said = " ".join(f"{message.title} {message.text}" for message in shown)
@@ -338,5 +337,5 @@ def test_what_is_over_at_its_time_is_not_sent() -> None:
     """It is pointless from `validUntil` on, that instant included."""
     noon, settings = datetime(2029, 1, 1, 12, tzinfo=UTC), notification_settings.complete(None)
     after = noon + timedelta(microseconds=1)
-    assert sending.find_time("reminders", noon, noon, noon, settings, ZONE) is None
-    assert sending.find_time("reminders", noon, after, noon, settings, ZONE) == noon
+    assert notifications.find_time("reminders", noon, noon, noon, settings, ZONE) is None
+    assert notifications.find_time("reminders", noon, after, noon, settings, ZONE) == noon

@@ -16,9 +16,9 @@ from typing import Any
 import aiohttp
 
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import NAME, free_port, initiate, running_member

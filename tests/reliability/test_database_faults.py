@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from coaching_service import runtime
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import new_master_key
 from coaching_service.serving import _FORCED_EXIT_SECONDS
 from coaching_service.settings import Settings
 from tests.reliability.replica_set import ReplicaSet, free_port, initiate, running_member, stop

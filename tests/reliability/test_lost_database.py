@@ -14,7 +14,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import in_transaction
 from coaching_service.core.errors import Unavailable
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.settings import Settings
 from tests.core.test_uploads import form, picture
 from tests.reliability.replica_set import ReplicaSet

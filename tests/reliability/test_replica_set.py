@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.embedded import find_mongod
 from tests.support.service_process import refused
 

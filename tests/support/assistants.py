@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from coaching_service.core.database.context import Context
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.models import SCOPES, Grant, Scope
-from coaching_service.people.assistants.service import GrantRequest, TokenPair
+from coaching_service.people.assistants.service import SCOPES, Grant, GrantRequest, Scope, TokenPair
 
 
 @dataclass

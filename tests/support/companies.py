@@ -8,12 +8,11 @@ from itertools import count
 from string import ascii_uppercase
 from typing import Any, TypedDict, Unpack
 
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_api_key
+from coaching_service.core.auth import Principal, new_api_key
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 
 AT_ONCE = 25

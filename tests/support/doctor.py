@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from coaching_service import features
-from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.auth import Vault
 from coaching_service.core.changes.numbering.sequencer import sequencing
 from coaching_service.core.database.checks import CheckResult, Finding, run_checks
 from coaching_service.core.database.context import Context, Services

@@ -10,7 +10,7 @@ from coaching_service import features
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.notifications import sending
+from coaching_service.people import notifications
 from tests.support.service_process import until
 
 
@@ -20,10 +20,10 @@ async def send_due(ctx: Context, *, after: timedelta = timedelta(0)) -> None:
     with time_machine.travel(datetime.now().astimezone() + after):
 
         async def is_sent() -> bool:
-            while await sending.send_next(services, features.NOTIFICATIONS, features.queue_push):
+            while await notifications.send_next(services, features.NOTIFICATIONS, features.queue_push):
                 pass
             # What the service has claimed is due again after its lease.
-            claimed = {"companyId": ctx.company_id, "sendAt": {"$lte": now() + sending.LEASE}}
+            claimed = {"companyId": ctx.company_id, "sendAt": {"$lte": now() + notifications.LEASE}}
             return await services.db["notifications"].count_documents(claimed) == 0
 
         await until(is_sent, "what is due to be sent")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CustomersScope
+from coaching_service.people.team.service import CustomersScope
 from tests.support.client import MONDAY, CoachClient, Reply
 
 Json = dict[str, Any]

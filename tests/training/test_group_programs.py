@@ -13,7 +13,7 @@ from aiohttp import FormData
 
 from coaching_service.core.jobs import worker
 from coaching_service.integrations.company_import import service as company_import
-from coaching_service.training.group_programs.service import start_of
+from coaching_service.training.group_programs import start_of
 from tests.support.client import UNKNOWN, CoachClient
 from tests.support.schedules import LAST_DAY
 from tests.support.service_process import until

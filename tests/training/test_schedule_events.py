@@ -27,7 +27,7 @@ from coaching_service.training.workouts.blocks.models import (
     RecordedItemsRescheduled,
     ScheduleChanged,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, ItemInput
 from tests.support.client import MONDAY, TUESDAY, CoachClient
 from tests.support.schedules import LAST_DAY

@@ -36,8 +36,8 @@ def select_tests(script: dict[str, Any]) -> Select:
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        ("coaching_service/progress/notes/store.py", {"tests/progress/test_notes.py"}),
-        ("coaching_service/progress/metrics/tools.py", {"tests/progress/test_metrics.py"}),
+        ("coaching_service/progress/notes/service.py", {"tests/progress/test_notes.py"}),
+        ("coaching_service/progress/metrics/routes.py", {"tests/progress/test_metrics.py"}),
         ("coaching_service/training/programs/__init__.py", {"tests/web/test_programs.py"}),
         ("coaching_service/core/database/transactions.py", {"tests/core/test_transactions.py"}),
         ("coaching_service/web/charts.py", {"tests/unit/test_charts.py"}),

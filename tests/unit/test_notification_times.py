@@ -8,7 +8,7 @@ import pytest
 
 from coaching_service.core.dates import at_local_time
 from coaching_service.people.notification_settings import Kind, NotificationSettings, complete
-from coaching_service.people.notifications.sending import find_end_of_quiet, find_time
+from coaching_service.people.notifications import find_end_of_quiet, find_time
 
 MADRID, NEW_YORK = "Europe/Madrid", "America/New_York"
 

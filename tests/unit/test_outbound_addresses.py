@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.core.outbound.client import is_address, is_local_name, is_public
+from coaching_service.core.outbound import is_address, is_local_name, is_public
 
 PUBLIC = {
     "IPv4": ("1.1.1.1", "8.8.8.8", "93.184.216.34", "172.15.255.255", "172.32.0.0", "100.128.0.0", "223.255.255.255"),

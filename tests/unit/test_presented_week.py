@@ -8,8 +8,7 @@ from typing import Any, cast
 import pytest
 
 from benchmarks.presented_week import present_week
-from coaching_service.core.auth.access import ALL_PERMISSIONS
-from coaching_service.core.auth.principal import Company, Principal
+from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.items import service as items

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.command_line.declarations import describe_settings
+from coaching_service.command_line.running import describe_settings
 from coaching_service.settings import Settings, SettingsError
 
 # Values of the settings that do not take any text or the number 1234.

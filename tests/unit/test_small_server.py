@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from coaching_service.command_line.options import ENVIRONMENT_FILE, SERVICE_FOLDER, read_variables
-from coaching_service.core.auth.secrets import parse_master_key
+from coaching_service.core.auth import parse_master_key
 from coaching_service.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CustomersScope
+from coaching_service.people.team.service import CustomersScope
 from coaching_service.training.workouts import usual_loads
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient

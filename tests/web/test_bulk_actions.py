@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from coaching_service.core.jobs import queue
-from coaching_service.people.jobs import service as bulk_jobs
+from coaching_service.people import jobs as bulk_jobs
 from coaching_service.people.team import service as team
 from tests.support.client import CoachClient
 from tests.support.service_process import until

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.identities import service as identities
 from tests.conftest import PASSWORD
 from tests.support.client import CoachClient

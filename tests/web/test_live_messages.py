@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coaching_service.core.database.documents import now
-from coaching_service.core.signals import MAX_PAGES_OF_A_SESSION
+from coaching_service.core.events import MAX_PAGES_OF_A_SESSION
 from coaching_service.web.views import messages
 from tests.support.client import CoachClient
 from tests.support.service_process import until

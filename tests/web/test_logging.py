@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
+from coaching_service.core.auth import ALL_PERMISSIONS
 from tests.support import training
 from tests.support.client import CoachClient
 from tests.support.visitor import Visitor

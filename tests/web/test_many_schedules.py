@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coaching_service.people.jobs import service as bulk_jobs
+from coaching_service.people import jobs as bulk_jobs
 from tests.support.client import CoachClient
 from tests.support.service_process import until
 from tests.support.training import Json, exercise_of, log

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.webhooks import deliveries
+from coaching_service.people.webhooks import service
 from tests.support.client import CoachClient
 from tests.support.visitor import HtmlPage, Visitor
 
@@ -53,7 +53,7 @@ async def test_deliveries_are_shown_and_sent_again(coach: CoachClient, owner_pag
     webhook = (await coach.post("/coach/webhooks", {"url": URL, "types": ["form.deleted"]})).ok(201)
     here = f"{PATH}/{webhook['_id']}"
     failed = {
-        **deliveries.new_delivery(ObjectId(webhook["_id"]), f"{ObjectId()}.0", 7, "workout.completed", None),
+        **service.new_delivery(ObjectId(webhook["_id"]), f"{ObjectId()}.0", 7, "workout.completed", None),
         "status": "failed",
         "attempts": 10,
         "error": "TIMED_OUT",

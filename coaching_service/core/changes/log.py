@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
 
-from coaching_service.core.auth.principal import Via
+from coaching_service.core.auth import Via
 from coaching_service.core.changes import store
 from coaching_service.core.changes.models import (
     ChangedDocument,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.database.field_changes import FieldChange
-from coaching_service.core.database.models import DocumentFields, Stored
+from coaching_service.core.database.field_changes import DocumentFields, FieldChange, Stored
 from coaching_service.core.database.recording import Action, Actor, Approver, DecidedIn, Interface
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.ids import ObjectId

@@ -14,8 +14,15 @@ from coaching_service.core.changes.models import ChangedDocument, DocumentPatch,
 from coaching_service.core.changes.store import changes
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, declared_collections, now
-from coaching_service.core.database.field_changes import MISSING, FieldChange, restored_elements, set_path, values_at
-from coaching_service.core.database.models import DocumentFields, FieldValue
+from coaching_service.core.database.field_changes import (
+    MISSING,
+    DocumentFields,
+    FieldChange,
+    FieldValue,
+    restored_elements,
+    set_path,
+    values_at,
+)
 from coaching_service.core.database.recording import History, Undo
 from coaching_service.core.database.transactions import taken_place
 from coaching_service.core.errors import Conflict, ErrorBody, MovedDocument

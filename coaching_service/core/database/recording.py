@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 
 import bson
 
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.database.field_changes import METADATA, FieldChange, field_change, set_path, values_at
-from coaching_service.core.database.models import DocumentFields, FieldValue
+from coaching_service.core.auth import Principal
+from coaching_service.core.database.field_changes import (
+    METADATA,
+    DocumentFields,
+    FieldChange,
+    FieldValue,
+    field_change,
+    set_path,
+    values_at,
+)
 from coaching_service.core.events import EventType, EventValue
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from coaching_service.core.auth.secrets import SecretUnreadable, Vault
+from coaching_service.core.auth import SecretUnreadable, Vault
 from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import Document, Documents
 from coaching_service.core.ids import ObjectId

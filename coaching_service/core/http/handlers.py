@@ -16,11 +16,8 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler as AiohttpHandler
 from marshmallow import Schema
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import check_access
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.request_slot import RequestSlot, schedule_key
+from coaching_service.core.auth import Principal, check_access
+from coaching_service.core.database.context import Context, RequestSlot, Services, schedule_key
 from coaching_service.core.database.transactions import in_transaction, rehearse
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import (
@@ -31,8 +28,8 @@ from coaching_service.core.errors import (
     PreconditionFailed,
     invalid_field,
 )
+from coaching_service.core.events import Accepted
 from coaching_service.core.external_identity import Upserted
-from coaching_service.core.http.compression import KEEPS_TAG
 from coaching_service.core.http.middleware import PRINCIPAL, REQUEST_ID, Authenticate, RequestLimits
 from coaching_service.core.http.request_parsing import (
     IS_STRICT,
@@ -52,6 +49,7 @@ from coaching_service.core.http.request_parsing import (
     validate_body,
 )
 from coaching_service.core.http.responses import (
+    KEEPS_TAG,
     Download,
     format_datetime,
     read_while_allowed,

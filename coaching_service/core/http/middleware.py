@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from opentelemetry.trace import SpanKind
 
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.budgets import READ_SECONDS, WRITE_SECONDS, Budget, metered
 from coaching_service.core.database import outcome
 from coaching_service.core.database.connection import as_service_error
@@ -26,9 +26,8 @@ from coaching_service.core.errors import (
     ServiceError,
     TooLarge,
 )
-from coaching_service.core.http.compression import compress
 from coaching_service.core.http.request_parsing import list_applied, network_address
-from coaching_service.core.http.responses import to_json
+from coaching_service.core.http.responses import compress, to_json
 from coaching_service.core.http.routes import Route, deprecation_headers
 from coaching_service.core.http.server import BUDGET
 from coaching_service.core.rate_limits import RateLimitExceeded, TokenBuckets

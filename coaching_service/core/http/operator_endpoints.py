@@ -29,7 +29,7 @@ from coaching_service.core.http.openapi import describe
 from coaching_service.core.http.request_parsing import network_address
 from coaching_service.core.http.responses import StaticContent, to_json
 from coaching_service.core.http.routes import Route
-from coaching_service.core.jobs import inspection
+from coaching_service.core.jobs import worker
 from coaching_service.core.metrics import Reading, read_backlog, reading_in_time
 from coaching_service.core.slots import RequestSlots
 
@@ -220,10 +220,10 @@ async def _read_files(services: Services) -> None:
 
 
 async def _read_jobs(services: Services, kinds: Collection[str]) -> None:
-    due = await reading_in_time(inspection.count_due(services, kinds), None, "jobs")
+    due = await reading_in_time(worker.count_due(services, kinds), None, "jobs")
     for kind in kinds:
         count, seconds = (nan, nan) if due is None else due.get(kind, (0, 0.0))
         services.metrics.jobs_pending.labels(kind).set(count)
         services.metrics.oldest_job_seconds.labels(kind).set(seconds)
-    oldest = await reading_in_time(inspection.find_mail_age(services), nan, "oldest mail")
+    oldest = await reading_in_time(worker.find_mail_age(services), nan, "oldest mail")
     services.metrics.oldest_mail_seconds.set(oldest)

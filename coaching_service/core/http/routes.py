@@ -14,13 +14,13 @@ from typing import IO, Any, Literal, get_args, get_origin, get_type_hints, is_ty
 from aiohttp import web
 from marshmallow import Schema, fields
 
-from coaching_service.core.auth.access import Access
-from coaching_service.core.database.request_slot import Schedule
+from coaching_service.core.auth import Access
+from coaching_service.core.database.context import Schedule
 from coaching_service.core.errors import ServiceError
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.field_schemas import ChangeByStoredType, Variant, input_of, output_of, with_schemas
+from coaching_service.core.list_selection import CursorPage, Page, cursor_page_of, page_of
 from coaching_service.core.media import SizeLimit
-from coaching_service.core.pagination import CursorPage, Page, cursor_page_of, page_of
 from coaching_service.core.text import camel_case, snake_case
 from coaching_service.core.validation import Input
 

@@ -14,8 +14,8 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import RAISE, Schema, ValidationError, fields, validates_schema
 
 from coaching_service.core.ids import IDENTIFIER_PATTERN, ObjectId
+from coaching_service.core.list_selection import Page, T, page_document, skip_of
 from coaching_service.core.mcp.results import Answer, typed, without_marks
-from coaching_service.core.pagination import Page, T, page_document, skip_of
 from coaching_service.core.validation import (
     UNKNOWN_FIELD,
     Date,

@@ -12,9 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import Access
-from coaching_service.core.database.context import Context
-from coaching_service.core.database.request_slot import Schedule
+from coaching_service.core.auth import Access
+from coaching_service.core.database.context import Context, Schedule
 from coaching_service.core.fields import declarations_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import UNLISTED, Arguments, input_schema, optional

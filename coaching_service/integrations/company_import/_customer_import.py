@@ -15,7 +15,7 @@ from coaching_service.core.errors import ExternalIdTaken
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import field_errors
-from coaching_service.integrations.company_import._archive_reader import InvalidArchive
+from coaching_service.integrations.company_import._archive_import import InvalidArchive
 from coaching_service.integrations.history_files.columns import ask_for_column
 from coaching_service.integrations.history_files.models import Problem, Question, count_kinds
 from coaching_service.integrations.history_files.rosters import Column, Roster, RosterRow, read_roster
@@ -25,7 +25,6 @@ from coaching_service.integrations.history_import.models import HistoryPlan, His
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.listing import full_name_key
 from coaching_service.people.customers.models import (
     CustomerChange,
     CustomerDetails,
@@ -34,10 +33,11 @@ from coaching_service.people.customers.models import (
     OnConflict,
 )
 from coaching_service.people.customers.schemas import CustomerFields as CustomerSchema
-from coaching_service.people.identities.addresses import account_key
-from coaching_service.people.jobs.models import JobError
+from coaching_service.people.customers.service import full_name_key
+from coaching_service.people.identities.models import account_key
+from coaching_service.people.jobs import JobError
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import Coach
+from coaching_service.people.team.service import Coach
 from coaching_service.progress.notes import service as notes
 
 # --- customer rows ----------------------------------------------------------------------------------------------------

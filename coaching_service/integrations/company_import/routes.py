@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth import coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict
@@ -11,7 +11,7 @@ from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.company_import import service
 from coaching_service.integrations.company_import.schemas import IMPORT_FIELDS, ImportOptions
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 
 routes = Routes("/coach/import", tag="Export")
 

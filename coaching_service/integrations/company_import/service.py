@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import IO, Any, Protocol, cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import EXERCISES, check_access
+from coaching_service.core.auth import EXERCISES, check_access
 from coaching_service.core.changes import history
 from coaching_service.core.database import files
 from coaching_service.core.database.connection import as_service_error
@@ -24,25 +24,24 @@ from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, NotFound, StorageQuotaExceeded, Unavailable, invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.jobs import inspection, queue
+from coaching_service.core.jobs import queue, worker
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.media import CSV, ZIP
 from coaching_service.core.temporary_files import open_temporary, write_all
 from coaching_service.integrations import background_jobs
-from coaching_service.integrations.company_import._archive_import import ArchiveImport
-from coaching_service.integrations.company_import._archive_reader import InvalidArchive
+from coaching_service.integrations.company_import._archive_import import ArchiveImport, InvalidArchive
 from coaching_service.integrations.company_import._customer_import import CustomerImport
 from coaching_service.integrations.history_files import rosters
-from coaching_service.integrations.history_files.set_files import SetFile, UnknownFormat, has_amounts
+from coaching_service.integrations.history_files.set_rows import SetFile, UnknownFormat, has_amounts
 from coaching_service.integrations.history_files.tables import Cell, UnreadableTable, estimate_rows, read_tables
 from coaching_service.integrations.history_import.answers import new_work, reading_answers
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress
 from coaching_service.integrations.history_import.measurement_import import MeasurementImport
 from coaching_service.integrations.history_import.models import NO_ANSWERS, ImportAnswers, StoredAnswers
+from coaching_service.people import jobs
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import OnConflict
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import JobError, StoredJob
+from coaching_service.people.jobs import JobError, StoredJob
 from coaching_service.people.team import service as team
 
 IMPORT = "import_company"
@@ -212,7 +211,7 @@ async def list_abandoned(services: Services) -> dict[ObjectId, ObjectId]:
     """Return the imports that have not ended and that no job continues, with their companies."""
     unfinished = await jobs.list_unfinished(services, "import")
     if unfinished:
-        queued = {arguments["jobId"] async for arguments in inspection.iterate_arguments(services, [IMPORT])}
+        queued = {arguments["jobId"] async for arguments in worker.iterate_arguments(services, [IMPORT])}
         still = await jobs.list_unfinished(services, "import")  # some have ended meanwhile
         return {job_id: still[job_id] for job_id in unfinished.keys() & still.keys() - queued}
     return {}

@@ -29,7 +29,7 @@ from coaching_service.integrations.history_files.tables import (
     text_of,
 )
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign, InvalidValue, UnknownOrder
-from coaching_service.library.metric_sets.models import UNITS
+from coaching_service.library.metric_sets import UNITS
 
 MAX_ROWS = 50_000  # in memory while they are imported
 # Units of the same kind, by how much of the first they are.

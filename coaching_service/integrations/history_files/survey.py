@@ -17,8 +17,7 @@ from coaching_service.integrations.history_files.models import (
     count_kinds,
     merge_kinds,
 )
-from coaching_service.integrations.history_files.set_files import SetFile
-from coaching_service.integrations.history_files.set_rows import Answers, FileRow
+from coaching_service.integrations.history_files.set_rows import Answers, FileRow, SetFile
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 
 MAX_PROBLEMS = 1_000

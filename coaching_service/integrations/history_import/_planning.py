@@ -34,8 +34,8 @@ from coaching_service.library.imported_names.models import CREATE, SKIP, NameAns
 from coaching_service.people.account.service import convert_entered_load
 from coaching_service.people.customers import batch
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.listing import distinct_names, full_name_key
 from coaching_service.people.customers.models import CustomerIdentity, CustomerUpsert
+from coaching_service.people.customers.service import distinct_names, full_name_key
 from coaching_service.training.workouts.blocks.batches import DoneExercise, DoneSession
 from coaching_service.training.workouts.blocks.models import KnownSession
 from coaching_service.training.workouts.items.service import MAX_ITEMS

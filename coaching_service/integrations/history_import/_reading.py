@@ -10,15 +10,14 @@ from functools import cache
 from typing import IO, Generic, TypeAlias, TypeVar
 from zoneinfo import ZoneInfo
 
-from coaching_service.core.auth.access import EXERCISES
+from coaching_service.core.auth import EXERCISES
 from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import STEP_SECONDS
 from coaching_service.core.text import normalize
 from coaching_service.integrations.history_files.models import Problem, ProblemKind, count_kinds
 from coaching_service.integrations.history_files.sessions import Session, group_sessions, split_sessions
-from coaching_service.integrations.history_files.set_files import SetFile
-from coaching_service.integrations.history_files.set_rows import Answers, SetRow
+from coaching_service.integrations.history_files.set_rows import Answers, SetFile, SetRow
 from coaching_service.integrations.history_files.survey import MAX_PROBLEMS, FileClient
 from coaching_service.integrations.history_files.tables import place_of
 from coaching_service.library.imported_names.models import SKIP, NameAnswer, key_of

@@ -19,8 +19,8 @@ from coaching_service.core.validation import CalendarDate, Integer, Number, Text
 from coaching_service.integrations.history_import.answers import new_work
 from coaching_service.integrations.history_import.importing import HistoryImport, HistoryRefused, Progress, Write
 from coaching_service.integrations.history_import.models import HistoryResult, ImportAnswers, ImportWork, complete
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import JobError, NewJob, StoredJob
+from coaching_service.people import jobs
+from coaching_service.people.jobs import JobError, NewJob, StoredJob
 from coaching_service.training.workouts.blocks import batches
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast, get_args
 
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import new_token
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations.history_files.models import Format

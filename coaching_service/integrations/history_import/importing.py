@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Any, cast
 from zoneinfo import ZoneInfo
 
-from coaching_service.core.auth.access import EXERCISES
+from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.database.transactions import in_transaction
@@ -54,9 +54,9 @@ from coaching_service.integrations.history_import.models import (
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names import service as imported_names
 from coaching_service.library.imported_names.models import CREATE, NameAnswer
+from coaching_service.people import jobs
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import JobError, JobStatus, StoredJob
+from coaching_service.people.jobs import JobError, JobStatus, StoredJob
 from coaching_service.people.team import service as team
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import batches as block_batches

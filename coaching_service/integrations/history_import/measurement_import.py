@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any, cast
 from zoneinfo import ZoneInfo
 
-from coaching_service.core.auth.access import METRICS
+from coaching_service.core.auth import METRICS
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, PermissionMissing
 from coaching_service.core.ids import ObjectId
@@ -31,12 +31,12 @@ from coaching_service.integrations.history_import._planning import decide_custom
 from coaching_service.integrations.history_import._reading import CLIENT_GONE, IN_THE_FUTURE, InSlices
 from coaching_service.integrations.history_import.importing import HistoryRefused, Progress, write_nothing
 from coaching_service.integrations.history_import.models import HistoryPlan, HistoryResult, ImportWork, empty_result
+from coaching_service.library import metric_sets
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameAnswer
-from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import Metric
+from coaching_service.library.metric_sets import Metric
 from coaching_service.people.account.service import convert_entered_load
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs.models import JobError
+from coaching_service.people.jobs import JobError
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import NewMetricEntry
 

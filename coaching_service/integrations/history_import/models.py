@@ -17,9 +17,9 @@ from coaching_service.integrations.history_files.models import LAST_CODES, Forma
 from coaching_service.integrations.history_files.rosters import Column
 from coaching_service.integrations.history_files.values import DateOrder, DecimalSign
 from coaching_service.library.imported_names.models import NameAnswer, NameInFile
-from coaching_service.people.account.models import LoadUnit
+from coaching_service.people.account.service import LoadUnit
 from coaching_service.people.customers.models import OnConflict
-from coaching_service.people.jobs.models import JobError
+from coaching_service.people.jobs import JobError
 
 # The formats in which clients import their own history.
 OWN_FORMATS = ("hevy", "strong", "fitnotes", "stronglifts", "gravl", "fitbod", "liftosaur", "jefit", "sets")

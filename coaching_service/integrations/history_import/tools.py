@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
@@ -21,9 +21,9 @@ from coaching_service.integrations.history_import import _rows as imported_rows
 from coaching_service.integrations.history_import import undoing
 from coaching_service.integrations.history_import.models import NO_ANSWERS, HistoryResult, ImportAnswers
 from coaching_service.library.imported_names.models import CREATE
-from coaching_service.people.account.models import LoadUnit
+from coaching_service.people.account.service import LoadUnit
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs.models import JobError, StoredJob
+from coaching_service.people.jobs import JobError, StoredJob
 
 tools = Tools()
 MAX_ROWS = 200

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import cast
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import METRICS
+from coaching_service.core.auth import METRICS
 from coaching_service.core.changes import history
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import references_to
@@ -32,11 +32,11 @@ from coaching_service.integrations.history_import.models import (
     table_result,
 )
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.changes.undo import ImportUndoRequested
+from coaching_service.people import jobs
+from coaching_service.people.changes.service import ImportUndoRequested
 from coaching_service.people.customers import bulk as customer_bulk
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.training.workouts.blocks import batches

@@ -11,7 +11,7 @@ from coaching_service.core.query import FormBoolean, FormObject
 from coaching_service.core.validation import Text
 from coaching_service.integrations.history_files.models import Problem, Question
 from coaching_service.library.imported_names.models import NameInFile
-from coaching_service.people.account.models import LoadUnit
+from coaching_service.people.account.service import LoadUnit
 from coaching_service.training.programs import schemas as programs
 from coaching_service.training.programs.models import Program
 

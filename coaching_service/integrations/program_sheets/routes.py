@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import PROGRAMS, coach
+from coaching_service.core.auth import PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import MultipartBody, ReceivedFile, Routes
 from coaching_service.core.media import CSV, XLSX

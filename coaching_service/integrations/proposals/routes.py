@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from coaching_service.core.auth.access import session_only
+from coaching_service.core.auth import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import ManyRejections, Proposal, ProposalQuery, Rejected, Rejection
 

@@ -11,8 +11,7 @@ from typing import Literal, cast
 import orjson
 
 from coaching_service.core import audit, idempotency
-from coaching_service.core.auth.access import CUSTOMERS, Visibility
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import CUSTOMERS, Principal, Visibility
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter, declared_collections, now
 from coaching_service.core.database.recording import Approver, DecidedIn
@@ -23,11 +22,10 @@ from coaching_service.core.idempotency import Claim, IdempotencyKeyReused, Reque
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.list_selection import ListPart
+from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.mcp.arguments import InvalidArguments, validate_arguments
 from coaching_service.core.mcp.results import typed
-from coaching_service.core.pagination import CursorPage
-from coaching_service.integrations.proposals import models, store
+from coaching_service.integrations.proposals import models
 from coaching_service.integrations.proposals.models import (
     Decision,
     NewProposal,
@@ -47,15 +45,14 @@ from coaching_service.integrations.proposals.tool_calls import (
     find_tool_denial,
     use_unit_of_client,
 )
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys, notifications
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes.models import area_of, load_visibility
 from coaching_service.people.customers.models import CustomersDeleted
-from coaching_service.people.notifications import sending as notifications
-from coaching_service.people.notifications.models import DueNotification, Message, Notification
+from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessagesRecalled
-from coaching_service.training.workouts.blocks import sources
+from coaching_service.training.workouts.blocks import batches
 
 # --- notifications ----------------------------------------------------------------------------------------------------
 # Notifications of a coach for whom proposals wait: after a minute, at most one in 15 minutes for each assistant.
@@ -85,12 +82,12 @@ async def make_due(ctx: Context, proposal: Proposal) -> None:
 async def write_message(ctx: Context, notification: Notification) -> Message | None:
     """Return what to send about the proposals that wait since the last notification; None if there are none."""
     coach, assistant = notification["recipient"]["_id"], notification["subject"]["assistantId"]
-    waiting: Filter = {"coachId": coach, "assistant._id": assistant, **store.has_status("pending")}
+    waiting: Filter = {"coachId": coach, "assistant._id": assistant, **models.has_status("pending")}
     unannounced = {**waiting, "isMailed": {"$exists": False}}
-    newest = next(iter(await store.find(ctx, unannounced, sort=store.NEWEST_FIRST, limit=1)), None)
+    newest = next(iter(await models.find(ctx, unannounced, sort=models.NEWEST_FIRST, limit=1)), None)
     if newest is None:
         return None
-    number = await store.proposals.set_derived(ctx, waiting, {"$set": {"isMailed": True}})
+    number = await models.proposals.set_derived(ctx, waiting, {"$set": {"isMailed": True}})
     what = "something" if number == 1 else f"{number} things"
     return Message(
         subject="Your assistant waits for your decision",
@@ -135,7 +132,7 @@ async def propose(ctx: Context, unconfirmed: Unconfirmed) -> Proposal:
 async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingAssistant) -> Proposal:
     call, caller = unconfirmed.call, ctx.caller
     identity = call.identity(ctx)
-    if (pending := await store.find_one(ctx, {"call": identity, "status": "pending"})) is not None:
+    if (pending := await models.find_one(ctx, {"call": identity, "status": "pending"})) is not None:
         if pending["shown"] == unconfirmed.shown and pending["expiresAt"] > now():
             return pending
         await _decide(ctx, pending, Decision("expired"))
@@ -157,9 +154,9 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
         "sources": list(unconfirmed.sources),
         "customerIds": list(unconfirmed.customer_ids),
         "status": "pending",
-        "expiresAt": now() + store.LIFETIME,
+        "expiresAt": now() + models.LIFETIME,
     }
-    proposal = await store.create(ctx, new)
+    proposal = await models.create(ctx, new)
     arguments = {"companyId": ctx.company_id, "proposalId": proposal["_id"]}
     await queue.enqueue(ctx, EXPIRE, arguments, after=_LOOK_AGAIN, about=models.only_client(proposal))
     await make_due(ctx, proposal)
@@ -169,15 +166,15 @@ async def _propose(ctx: Context, unconfirmed: Unconfirmed, assistant: ProposingA
 
 async def _require_welcome(ctx: Context, call: Call, identity: str) -> None:
     """Raise what `propose` raises for a new proposal."""
-    rejected = {"call": identity, "status": "rejected", "decidedAt": {"$gt": now() - store.LIFETIME}}
-    if (refused := await store.find_one(ctx, rejected)) is not None:
+    rejected = {"call": identity, "status": "rejected", "decidedAt": {"$gt": now() - models.LIFETIME}}
+    if (refused := await models.find_one(ctx, rejected)) is not None:
         note = refused.get("note")
         raise ProposalRejected(f"REJECTED: the coach has rejected this call{f': {typed(note)}' if note else ''}")
-    own: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id, **store.has_status("pending")}
-    if await store.proposals.count(ctx, own) >= MAX_PENDING:
+    own: Filter = {"coachId": ctx.caller.id, "assistant._id": ctx.caller.credential_id, **models.has_status("pending")}
+    if await models.proposals.count(ctx, own) >= MAX_PENDING:
         raise TooManyProposals
     key = call.idempotency_key
-    if key is not None and await store.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
+    if key is not None and await models.find_one(ctx, {**own, "idempotencyKey": key}) is not None:
         message = "This idempotencyKey was used with another call or other arguments"
         raise Conflict(message, code=IdempotencyKeyReused.default_code)
 
@@ -215,16 +212,16 @@ async def list_proposals(
 
     Raises InvalidFields for a text that is not a cursor.
     """
-    part = ListPart(ctx, "proposals", {"status": status}, store.NEWEST_FIRST, size=limit, after=after)
-    where = _own(ctx) | ({} if status is None else store.has_status(status)) | await _in_scope(ctx)
-    stored = await store.find(ctx, part.within(where), sort=part.sort, limit=part.limit)
+    part = ListPart(ctx, "proposals", {"status": status}, models.NEWEST_FIRST, size=limit, after=after)
+    where = _own(ctx) | ({} if status is None else models.has_status(status)) | await _in_scope(ctx)
+    stored = await models.find(ctx, part.within(where), sort=part.sort, limit=part.limit)
     visibility = await load_visibility(ctx)
     return part.by_cursor(stored, lambda each: _present(each, visibility))
 
 
 async def count_pending(ctx: Context) -> int:
     """Return how many proposals wait for a decision of the caller."""
-    return await store.proposals.count(ctx, _own(ctx) | store.has_status("pending") | await _in_scope(ctx))
+    return await models.proposals.count(ctx, _own(ctx) | models.has_status("pending") | await _in_scope(ctx))
 
 
 async def get(ctx: Context, proposal_id: ObjectId) -> Proposal:
@@ -242,7 +239,7 @@ async def find_own(ctx: Context, proposal_id: ObjectId) -> Proposal:
 
 async def _get_stored(ctx: Context, proposal_id: ObjectId, where: Filter) -> Proposal:
     """Return the proposal of `where` with private fields. Raises NotFound, also without a client of it in scope."""
-    if (proposal := await store.find_one(ctx, {"_id": proposal_id} | where | await _in_scope(ctx))) is None:
+    if (proposal := await models.find_one(ctx, {"_id": proposal_id} | where | await _in_scope(ctx))) is None:
         raise NotFound("proposal")
     return proposal
 
@@ -251,7 +248,7 @@ async def find_decided(ctx: Context, call: Call, proposal_id: str) -> Proposal |
     """Return the proposal of a call of the calling assistant if a coach has decided on it, else None."""
     if not ObjectId.is_valid(proposal_id):
         return None
-    proposal = await store.find_one(ctx, {"_id": ObjectId(proposal_id), "call": call.identity(ctx)})
+    proposal = await models.find_one(ctx, {"_id": ObjectId(proposal_id), "call": call.identity(ctx)})
     return proposal if proposal is not None and proposal["status"] not in ("pending", "expired") else None
 
 
@@ -280,7 +277,7 @@ def _present(proposal: Proposal, visibility: Visibility) -> Proposal:
             area=area_of(change["kind"], change["customer"] and change["customer"]["_id"]) or CUSTOMERS
         )
     ]
-    public = {name: value for name, value in proposal.items() if name not in store.proposals.private}
+    public = {name: value for name, value in proposal.items() if name not in models.proposals.private}
     if len(changes) < len(proposal["changes"]) or not (changes or visibility.allows(area=CUSTOMERS)):
         public |= {"summary": _HIDDEN, "result": None}
     return cast("Proposal", {**public, "status": _status(proposal), "changes": changes})
@@ -345,8 +342,8 @@ async def reject_many(
     Those that are decided, or not there, are left out.
     """
     if assistant_id is not None:
-        where = _own(ctx) | store.has_status("pending") | await _in_scope(ctx) | {"assistant._id": assistant_id}
-        ids = [each["_id"] for each in await store.find(ctx, where, sort=store.NEWEST_FIRST)]
+        where = _own(ctx) | models.has_status("pending") | await _in_scope(ctx) | {"assistant._id": assistant_id}
+        ids = [each["_id"] for each in await models.find(ctx, where, sort=models.NEWEST_FIRST)]
     rejected = 0
     for proposal_id in ids:
         with suppress(NotFound, ProposalClosed):
@@ -415,20 +412,20 @@ async def _load_assistant(services: Services, proposal: Proposal) -> Principal:
 async def forget_responses(ctx: Context, event: CustomersDeleted) -> None:
     """Delete the stored responses to decisions about deleted clients."""
     about = {"customerIds": {"$in": list(event.customer_ids)}}
-    found = await store.proposals.find(ctx, about, fields=("_id",))
+    found = await models.proposals.find(ctx, about, fields=("_id",))
     await idempotency.delete_responses(ctx, [each["_id"] for each in found])
 
 
 async def mark_recalled(ctx: Context, event: MessagesRecalled) -> None:
     """Show that the messages of a proposal were recalled."""
     executed = {"status": "executed", "result.changeId": str(event.change_id)}
-    await store.proposals.set_derived(ctx, executed, {"$set": {"status": "recalled"}})
+    await models.proposals.set_derived(ctx, executed, {"$set": {"status": "recalled"}})
 
 
 @transactional
 async def _decide(ctx: Context, proposal: Proposal, decision: Decision) -> bool:
     """Store a decision by which nothing is done; returns whether there was none before."""
-    if not await store.decide(ctx, proposal["_id"], decision):
+    if not await models.decide(ctx, proposal["_id"], decision):
         return False
     models.report_decision(ctx, proposal, decision)
     return True
@@ -447,7 +444,7 @@ async def expire_step(services: Services, job: Job) -> RunAgain | None:
 @transactional
 async def _close(ctx: Context, proposal_id: ObjectId) -> bool:
     """Return whether a proposal is decided, or can be closed, and is then."""
-    proposal = await store.find_one(ctx, {"_id": proposal_id, "status": "pending"})
+    proposal = await models.find_one(ctx, {"_id": proposal_id, "status": "pending"})
     if proposal is None:
         return True
     is_expired = proposal["expiresAt"] <= now()
@@ -459,7 +456,7 @@ async def _close(ctx: Context, proposal_id: ObjectId) -> bool:
 async def _has_changed(ctx: Context, proposal: Proposal) -> bool:
     """Return whether a record that the coach is shown has another version, or is gone, or what is copied differs."""
     for source in proposal.get("sources", ()):
-        if await sources.has_changed(ctx, source):
+        if await batches.has_changed(ctx, source):
             return True
     shown = {each["_id"]: each for each in proposal.get("records", ())}
     for name in {each["collection"] for each in shown.values()}:

@@ -17,14 +17,12 @@ from typing import Any, TypedDict
 import orjson
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import find_denial
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.auth import Principal, find_denial, new_token, token_hash
 from coaching_service.core.changes import history
 from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents, now
-from coaching_service.core.database.models import DocumentFields, Stored
+from coaching_service.core.database.field_changes import DocumentFields, Stored
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.recording import Approver, DecidedIn
 from coaching_service.core.database.transactions import in_transaction
@@ -52,9 +50,15 @@ from coaching_service.core.mcp.results import (
     mark_typed,
 )
 from coaching_service.core.mcp.tools import Tool
-from coaching_service.integrations.proposals import models, store
-from coaching_service.integrations.proposals.models import Decision, Proposal, ProposedChange, Resolution, ShownRecord
-from coaching_service.integrations.proposals.store import StoredConfirmation
+from coaching_service.integrations.proposals import models
+from coaching_service.integrations.proposals.models import (
+    Decision,
+    Proposal,
+    ProposedChange,
+    Resolution,
+    ShownRecord,
+    StoredConfirmation,
+)
 from coaching_service.integrations.proposals.versions import (
     AMOUNTS,
     Version,
@@ -67,8 +71,7 @@ from coaching_service.integrations.proposals.versions import (
 from coaching_service.people.account.service import convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.service import regular_blocks
+from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks
 from coaching_service.training.workouts.plan_changes import (
     is_done_work_changed,
     is_plan_changed,
@@ -411,7 +414,7 @@ def _has_room(recent: list[ChatConfirmation], messages: int) -> bool:
     return sum(1 for each in recent if not each["messages"]) < MAX_OTHERS
 
 
-TOKEN_LIFETIME = store.CONFIRMATION_LIFETIME
+TOKEN_LIFETIME = models.CONFIRMATION_LIFETIME
 _ORDER = list(Reason)
 
 
@@ -549,7 +552,7 @@ async def carry_out(ctx: Context, call: Call) -> Output:
 async def create_token(ctx: Context, unconfirmed: Unconfirmed) -> str:
     """Return a token that confirms a call that was not confirmed."""
     token = new_token()
-    await store.create_confirmation(
+    await models.create_confirmation(
         ctx, token_hash(token), _bound_call(ctx, unconfirmed.call), unconfirmed.shown, unconfirmed.resolved
     )
     return token
@@ -609,11 +612,11 @@ async def _settle(tx: Context, approval: Approval, work: Callable[[], Awaitable[
     by: Approver = {"_id": approval.coach.id, "name": approval.coach.name}
     decision = Decision("executed", by, place=approval.place)
     tx.changes.approved_by, tx.changes.decided_in = by, approval.place
-    if not await store.decide(tx, proposal["_id"], decision):
+    if not await models.decide(tx, proposal["_id"], decision):
         raise ProposalClosed
     output = await work()
     result = {"result": output.data, "resultText": output.text}
-    await store.proposals.set_derived(tx, {"_id": proposal["_id"]}, {"$set": result})
+    await models.proposals.set_derived(tx, {"_id": proposal["_id"]}, {"$set": result})
     models.report_decision(tx, proposal, decision)
     as_coach = replace(tx, principal=approval.coach)
     await audit.record(as_coach, "proposal.approved", proposalId=proposal["_id"], about=models.only_client(proposal))
@@ -700,12 +703,12 @@ async def _find_confirmation(tx: Context, call: Call) -> StoredConfirmation | No
     """Return what the token of a call confirms; None without a token, or if it is not valid."""
     if call.token is None:
         return None
-    return await store.find_confirmation(tx, token_hash(call.token), _bound_call(tx, call))
+    return await models.find_confirmation(tx, token_hash(call.token), _bound_call(tx, call))
 
 
 async def forget_token(ctx: Context, token: str) -> None:
     """Delete what a token confirms: the user has declined."""
-    await store.confirmations.delete(ctx, {"tokenHash": token_hash(token)})
+    await models.confirmations.delete(ctx, {"tokenHash": token_hash(token)})
 
 
 async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Reason]) -> bool:
@@ -719,7 +722,7 @@ async def _use_token(tx: Context, call: Call, shown: str, reasons: Collection[Re
         return False
     tx.changes.approved_by, tx.changes.decided_in = {"_id": tx.caller.id, "name": tx.caller.name}, "chat"
     tx.changes.confirms_itself = is_limited
-    await store.confirmations.delete(tx, {"_id": known["_id"]})  # with what the call does
+    await models.confirmations.delete(tx, {"_id": known["_id"]})  # with what the call does
     return True
 
 

@@ -7,13 +7,12 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, cast
 
-from coaching_service.core.auth.access import areas_of
+from coaching_service.core.auth import areas_of
 from coaching_service.core.changes.log import patch_of, reference_to
 from coaching_service.core.changes.undo import public_values
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import declared_collections
-from coaching_service.core.database.field_changes import set_path
-from coaching_service.core.database.models import DocumentFields
+from coaching_service.core.database.field_changes import DocumentFields, set_path
 from coaching_service.core.database.recording import Action, DocumentChange
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import format_time

@@ -15,8 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import UPDATED
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import TEXT_LENGTH, Text
-from coaching_service.library.exercises._media_list import MEDIA_CHECKS
-from coaching_service.library.exercises.models import Override, OverrideFields
+from coaching_service.library.exercises.models import MEDIA_CHECKS, Override, OverrideFields
 from coaching_service.people.account import service as account
 
 

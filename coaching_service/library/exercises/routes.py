@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import EXERCISES, coach, coach_with_any
+from coaching_service.core.auth import EXERCISES, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
@@ -12,15 +12,15 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import part_of
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
-from coaching_service.library.exercises import customization, listing, models, name_resolution, service
-from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
-from coaching_service.library.exercises.schemas import (
+from coaching_service.library.exercises import models, name_resolution, service
+from coaching_service.library.exercises.models import (
     EXERCISE,
     EXERCISE_PAGE,
     EXERCISE_QUERY,
     NEW_EXERCISE,
     OWN_EXERCISE_QUERY,
 )
+from coaching_service.library.exercises.name_models import ExerciseNames, ResolvedExerciseNames
 
 routes = Routes("", tag="Exercises")
 
@@ -50,7 +50,7 @@ async def list_own_exercises(ctx: Context, query: models.OwnExerciseQuery) -> mo
 async def _page(
     ctx: Context, query: models.OwnExerciseQuery, *, own_only: bool = False, kind: str | None = None
 ) -> models.ExercisePage:
-    return await listing.list_exercises(
+    return await service.list_exercises(
         ctx,
         keywords=query.get("keywords", ""),
         library_id=query.get("libraryId"),
@@ -153,7 +153,7 @@ async def replace_exercise_override(
 
     Returns the exercise as the company sees it from now on, everywhere. Other companies are not affected.
     """
-    return await customization.set_override(ctx, exercise_id, body)
+    return await service.set_override(ctx, exercise_id, body)
 
 
 @routes.delete(
@@ -164,7 +164,7 @@ async def delete_exercise_override(ctx: Context, exercise_id: ObjectId) -> model
 
     Its uploaded pictures and videos are deleted too. Returns the exercise.
     """
-    return await customization.remove_override(ctx, exercise_id)
+    return await service.remove_override(ctx, exercise_id)
 
 
 @routes.post(
@@ -180,13 +180,13 @@ async def upload_exercise_media(ctx: Context, exercise_id: ObjectId, file: Store
     location, is removed, and so are tracks other than picture and sound; a video with one that cannot be removed is
     refused. On a shared exercise only the company sees it.
     """
-    return await customization.add_media(ctx, exercise_id, file)
+    return await service.add_media(ctx, exercise_id, file)
 
 
 @routes.delete("/exercises/{exerciseId}/media/{mediaId}", access=coach(EXERCISES.EDIT))
 async def delete_exercise_media(ctx: Context, exercise_id: ObjectId, media_id: ObjectId) -> None:
     """Remove a picture, video or link that the company has added to an exercise."""
-    await customization.remove_media(ctx, exercise_id, media_id)
+    await service.remove_media(ctx, exercise_id, media_id)
 
 
 @routes.get("/exercise-libraries", access=coach(EXERCISES.VIEW))

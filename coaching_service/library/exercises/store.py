@@ -23,10 +23,10 @@ from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Choice
 from coaching_service.library.exercises import muscles
-from coaching_service.library.exercises._media_list import MEDIA_CHECKS
 from coaching_service.library.exercises.models import (
     LOAD,
     LOAD_TYPES,
+    MEDIA_CHECKS,
     ExerciseContent,
     ExerciseFields,
     ExerciseName,

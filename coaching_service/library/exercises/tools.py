@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from coaching_service.core.auth.access import EXERCISES, coach
+from coaching_service.core.auth import EXERCISES, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields
 from coaching_service.core.field_schemas import argument_of
@@ -22,7 +22,7 @@ from coaching_service.core.mcp.results import Answer, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import ListOf, Text
-from coaching_service.library.exercises import listing, name_resolution, service
+from coaching_service.library.exercises import name_resolution, service
 from coaching_service.library.exercises._resolution import MAX_NAME_LENGTH
 from coaching_service.library.exercises.models import (
     LOAD,
@@ -89,7 +89,7 @@ async def list_exercises(
     names too: use it to choose, or when a name was refused."""
     if names is not None:
         return await _resolve(ctx, names)
-    exercises = await listing.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
+    exercises = await service.list_exercises(ctx, page=page, size=page_size, keywords=search, kind=type)
     lines, ids = [_describe(each) for each in exercises["docs"]], [each["_id"] for each in exercises["docs"]]
     hint = await _suggest(ctx, search) if search and not exercises["totalDocs"] else ""
     return list_answer("Exercises", exercises, lines, ids=ids, hint=hint)

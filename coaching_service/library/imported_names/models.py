@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId

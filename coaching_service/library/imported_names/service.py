@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from coaching_service.core.auth.access import EXERCISES
+from coaching_service.core.auth import EXERCISES
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import PermissionMissing, invalid_field

@@ -14,7 +14,7 @@ from coaching_service.core.database.documents import Document, declared_collecti
 from coaching_service.core.database.portable import FILE_FIELDS, file_holders
 from coaching_service.core.database.transactions import in_transaction, reading_snapshot
 from coaching_service.core.ids import ObjectId
-from coaching_service.lifecycle.consistency._batches import BATCH, iterate_batches, list_wrong
+from coaching_service.lifecycle.consistency.document_checks import BATCH, iterate_batches, list_wrong
 
 ORPHANED_AFTER = timedelta(days=1)
 _IDS_IN_MEMORY = 200_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from coaching_service.core import idempotency
 from coaching_service.core.database.checks import check_of
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
 from coaching_service.people.webhooks import service as webhooks

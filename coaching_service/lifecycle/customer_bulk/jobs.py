@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import CUSTOMERS, METRICS, require_permission
+from coaching_service.core.auth import CUSTOMERS, METRICS, require_permission
 from coaching_service.core.database.context import Context
+from coaching_service.core.events import Accepted
 from coaching_service.core.fields import names_of, take
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.lifecycle.customer_bulk import service
-from coaching_service.lifecycle.customer_bulk.models import BulkResult, CustomerSelection, Selection
-from coaching_service.lifecycle.customer_bulk.service import Operation, Run
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import Outcome, StoredJob
+from coaching_service.lifecycle.customer_bulk.service import BulkResult, CustomerSelection, Operation, Run, Selection
+from coaching_service.people import jobs
+from coaching_service.people.jobs import Outcome, StoredJob
 from coaching_service.training.schedule import service as effects
 
 _AT_ONCE = 200

@@ -8,14 +8,14 @@ from typing import Any
 
 from marshmallow import Schema, ValidationError, validates_schema
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import CUSTOMERS, METRICS, coach
+from coaching_service.core.auth import CUSTOMERS, METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
+from coaching_service.core.events import Accepted
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
-from coaching_service.lifecycle.customer_bulk import jobs, models
+from coaching_service.lifecycle.customer_bulk import jobs, service
 from coaching_service.training.schedule.schemas import (
     ExerciseReplacement,
     ScheduleAdjustment,
@@ -27,9 +27,9 @@ from coaching_service.training.workouts.blocks.schemas import WorkoutBlockShift
 # --- The schemas of requests and responses of the bulk operations -----------------------------------------------------
 
 
-class _Selected(models.Strict):
+class _Selected(service.Strict):
     @validates_schema
-    def one_or_the_other(self, data: models.CustomerSelection, **_: Any) -> None:
+    def one_or_the_other(self, data: service.CustomerSelection, **_: Any) -> None:
         """Either `ids` or `filter`; `excludeIds` only with `filter`."""
         if ("ids" in data) == ("filter" in data):
             raise ValidationError("needs either ids or filter", "selection")
@@ -45,9 +45,9 @@ class _SomeGroups(_Selected):
             raise ValidationError("should not be empty", "groups")
 
 
-class _SelectedSchedules(models.Strict):
+class _SelectedSchedules(service.Strict):
     @validates_schema
-    def one_or_the_other(self, data: models.Selection, **_: Any) -> None:
+    def one_or_the_other(self, data: service.Selection, **_: Any) -> None:
         """One of `ids`, `filter` and `assignedProgramId`; `excludeIds` not with `ids`."""
         if sum(name in data for name in ("ids", "filter", "assignedProgramId")) != 1:
             raise ValidationError("needs either ids or filter, or assignedProgramId", "selection")
@@ -56,15 +56,15 @@ class _SelectedSchedules(models.Strict):
 
 
 def _of_schedules(name: str, change: type[Schema], description: str) -> Schema:
-    return input_of(models.Selection, _SelectedSchedules, change, name=name, description=description)()
+    return input_of(service.Selection, _SelectedSchedules, change, name=name, description=description)()
 
 
-SELECTION = input_of(models.CustomerSelection, _Selected)()
-GROUPS_CHANGE = input_of(models.BulkGroupsChange, _SomeGroups)()
-TRAINER_ASSIGNMENT = input_of(models.BulkTrainerAssignment, _Selected)()
-PROGRAM_ASSIGNMENT = input_of(models.BulkProgramAssignment, _Selected)()
-METRICS_SET_ASSIGNMENT = input_of(models.BulkMetricsSetAssignment, _Selected)()
-MESSAGE = input_of(models.BulkMessage, _Selected)()
+SELECTION = input_of(service.CustomerSelection, _Selected)()
+GROUPS_CHANGE = input_of(service.BulkGroupsChange, _SomeGroups)()
+TRAINER_ASSIGNMENT = input_of(service.BulkTrainerAssignment, _Selected)()
+PROGRAM_ASSIGNMENT = input_of(service.BulkProgramAssignment, _Selected)()
+METRICS_SET_ASSIGNMENT = input_of(service.BulkMetricsSetAssignment, _Selected)()
+MESSAGE = input_of(service.BulkMessage, _Selected)()
 SCHEDULE_ADJUSTMENT = _of_schedules(
     "BulkScheduleAdjustment",
     ScheduleAdjustment,
@@ -89,7 +89,7 @@ SCHEDULE_COPY = _of_schedules(
     "The clients, the days of their calendars to copy, and the date on which the first copy begins.",
 )
 SCHEDULE_RESULT = output_of(
-    models.BulkResult,
+    service.BulkResult,
     name="BulkScheduleResult",
     description="The result of an operation on the schedules of many clients.",
     with_private=("results",),
@@ -97,8 +97,8 @@ SCHEDULE_RESULT = output_of(
 
 routes = Routes("/coach/customers/bulk", tag="Bulk")
 
-Result = models.BulkResult | Accepted
-_bulk = partial(routes.post, status=200, returns=models.BulkResult, request_class="bulk", resumable=True)
+Result = service.BulkResult | Accepted
+_bulk = partial(routes.post, status=200, returns=service.BulkResult, request_class="bulk", resumable=True)
 # An operation on the schedules of clients.
 _schedule = partial(_bulk, access=coach(CUSTOMERS.EDIT), returns=SCHEDULE_RESULT, errors=(NotFound,))
 _IDS = {"ids": ["66f0c0ffee0000000000abcd", "66f0c0ffee0000000000abce"]}
@@ -109,19 +109,19 @@ _PROGRESSION = {"load": {"add": 2.5}}
 
 
 @_bulk("/archive", access=coach(CUSTOMERS.EDIT), body=SELECTION, example=_IDS)
-async def bulk_archive_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
+async def bulk_archive_customers(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> Result:
     """Archive clients."""
     return await jobs.execute(ctx, body, claim)
 
 
 @_bulk("/unarchive", access=coach(CUSTOMERS.EDIT), body=SELECTION, example=_IDS)
-async def bulk_unarchive_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
+async def bulk_unarchive_customers(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> Result:
     """Restore archived clients."""
     return await jobs.execute(ctx, body, claim)
 
 
 @_bulk("/groups-add", access=coach(CUSTOMERS.EDIT), body=GROUPS_CHANGE, example={**_FILTER, "groups": ["Spring"]})
-async def bulk_add_groups(ctx: Context, body: models.BulkGroupsChange, claim: Claim | None) -> Result:
+async def bulk_add_groups(ctx: Context, body: service.BulkGroupsChange, claim: Claim | None) -> Result:
     """Add clients to groups."""
     return await jobs.execute(ctx, body, claim)
 
@@ -132,7 +132,7 @@ async def bulk_add_groups(ctx: Context, body: models.BulkGroupsChange, claim: Cl
     body=GROUPS_CHANGE,
     example={**_FILTER, "groups": ["Winter"]},
 )
-async def bulk_remove_groups(ctx: Context, body: models.BulkGroupsChange, claim: Claim | None) -> Result:
+async def bulk_remove_groups(ctx: Context, body: service.BulkGroupsChange, claim: Claim | None) -> Result:
     """Remove clients from groups."""
     return await jobs.execute(ctx, body, claim)
 
@@ -144,7 +144,7 @@ async def bulk_remove_groups(ctx: Context, body: models.BulkGroupsChange, claim:
     errors=(NotFound,),
     example={**_IDS, "coachId": None},
 )
-async def bulk_assign_trainer(ctx: Context, body: models.BulkTrainerAssignment, claim: Claim | None) -> Result:
+async def bulk_assign_trainer(ctx: Context, body: service.BulkTrainerAssignment, claim: Claim | None) -> Result:
     """Assign clients to a coach.
 
     `coachId` null leaves them without a trainer.
@@ -157,11 +157,11 @@ async def bulk_assign_trainer(ctx: Context, body: models.BulkTrainerAssignment, 
     access=coach(CUSTOMERS.EDIT),
     locks="program",
     body=PROGRAM_ASSIGNMENT,
-    returns=models.BulkAssignmentResult,
+    returns=service.BulkAssignmentResult,
     errors=(NotFound,),
     example={**_IDS, "programId": "66f0c0ffee0000000000abcd", "startDate": "2026-03-02"},
 )
-async def bulk_assign_program(ctx: Context, body: models.BulkProgramAssignment, claim: Claim | None) -> Result:
+async def bulk_assign_program(ctx: Context, body: service.BulkProgramAssignment, claim: Claim | None) -> Result:
     """Assign a program to clients.
 
     Each client gets all of its blocks or none.
@@ -176,7 +176,7 @@ async def bulk_assign_program(ctx: Context, body: models.BulkProgramAssignment, 
     errors=(NotFound,),
     example={**_IDS, "metricsSetId": "66f0c0ffee0000000000abcd"},
 )
-async def bulk_assign_metrics_set(ctx: Context, body: models.BulkMetricsSetAssignment, claim: Claim | None) -> Result:
+async def bulk_assign_metrics_set(ctx: Context, body: service.BulkMetricsSetAssignment, claim: Claim | None) -> Result:
     """Assign a metric set to clients."""
     return await jobs.execute(ctx, body, claim)
 
@@ -187,7 +187,7 @@ async def bulk_assign_metrics_set(ctx: Context, body: models.BulkMetricsSetAssig
     body=MESSAGE,
     example={**_IDS, "text": "The gym is closed on Monday."},
 )
-async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim | None) -> Result:
+async def bulk_send_message(ctx: Context, body: service.BulkMessage, claim: Claim | None) -> Result:
     """Send a message to clients.
 
     Each client gets it in a conversation of their own.
@@ -200,7 +200,7 @@ async def bulk_send_message(ctx: Context, body: models.BulkMessage, claim: Claim
     body=SCHEDULE_ADJUSTMENT,
     example={**_PROGRAM, **_WEEK, "progression": _PROGRESSION},
 )
-async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+async def bulk_adjust_schedule(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Change loads and repetitions on the calendars of clients.
 
     As on the calendar of one client: only items with nothing done change. `results` has the number of workouts changed
@@ -219,7 +219,7 @@ async def bulk_adjust_schedule(ctx: Context, body: models.Selection, claim: Clai
         "startDate": "2026-03-02",
     },
 )
-async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+async def bulk_replace_scheduled_exercise(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Replace an exercise on the calendars of clients.
 
     In items and circuits with nothing done; their sets stay.
@@ -228,13 +228,13 @@ async def bulk_replace_scheduled_exercise(ctx: Context, body: models.Selection, 
 
 
 @_schedule("/schedule-clear", body=SCHEDULE_CLEARING, example={**_FILTER, **_WEEK, "dryRun": True}, deletes=True)
-async def bulk_clear_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+async def bulk_clear_schedule(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Remove the workouts with nothing done from days of the calendars of clients."""
     return await jobs.execute(ctx, body, claim)
 
 
 @_schedule("/schedule-shift", body=SCHEDULE_SHIFT, example={**_IDS, "from": "2026-03-02", "days": 7})
-async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+async def bulk_shift_schedule(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Shift the workouts of clients.
 
     Every workout from that date on with nothing done moves by that number of days, back if it is negative.
@@ -243,13 +243,13 @@ async def bulk_shift_schedule(ctx: Context, body: models.Selection, claim: Claim
 
 
 @_schedule("/schedule-copy", body=SCHEDULE_COPY, example={**_IDS, **_WEEK, "targetDate": "2026-03-09"})
-async def bulk_copy_schedule(ctx: Context, body: models.Selection, claim: Claim | None) -> Result:
+async def bulk_copy_schedule(ctx: Context, body: service.Selection, claim: Claim | None) -> Result:
     """Copy days of the calendars of clients, each client's days to the same client."""
     return await jobs.execute(ctx, body, claim)
 
 
 @_bulk("/delete", access=coach(CUSTOMERS.DELETE), body=SELECTION, example=_IDS, deletes=True)
-async def bulk_delete_customers(ctx: Context, body: models.CustomerSelection, claim: Claim | None) -> Result:
+async def bulk_delete_customers(ctx: Context, body: service.CustomerSelection, claim: Claim | None) -> Result:
     """Erase clients.
 
     The clients are deleted at once; the rest of their data is then erased in the background.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import coach, owner, owner_session
+from coaching_service.core.auth import coach, owner, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import TooManyRequests
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.validation import patch_of
 from coaching_service.people.account import service
-from coaching_service.people.account.models import Account, AccountChange, AccountDetails, AccountErasure
+from coaching_service.people.account.service import Account, AccountChange, AccountDetails, AccountErasure
 
 routes = Routes("", tag="Account")
 

@@ -3,38 +3,237 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import wraps
-from typing import NamedTuple, cast
+from typing import Annotated, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, cast
 
-from coaching_service.core.auth.principal import Company
+from marshmallow import fields
+
+from coaching_service.core.auth import Company
 from coaching_service.core.database import file_totals
+from coaching_service.core.database.checks import check_of
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.database.file_totals import StorageUsage
-from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.transactions import reading_snapshot, transactional, version_conflict
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, NotFound
-from coaching_service.core.fields import names_of
+from coaching_service.core.events import DomainEvent
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import UNSET, Change, Default, Description, Partial, Private, names_of, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, Step, Steps
-from coaching_service.people.account import store
-from coaching_service.people.account.models import (
-    DEFAULT_ATTENTION,
-    Account,
-    AccountChange,
-    ClientRights,
-    CompanyDeleted,
-    CompanyResumed,
-    FigureSettingsChanged,
-    LoadConversion,
-    LoadUnitChanged,
-    Suspension,
-)
-from coaching_service.people.account.store import companies
+from coaching_service.core.validation import Integer, Text, Timezone
 from coaching_service.people.identities import service as identities
+
+# --- Companies as they are sent, stored and returned ------------------------------------------------------------------
+
+
+LoadUnit = Literal["kg", "lb"]
+
+
+class AccountNotifications(TypedDict):
+    """Which mails the company sends to its coaches; `notifications` of GET /me are the settings of one coach."""
+
+    messages: Annotated[
+        bool,
+        Description(
+            "Whether coaches get mail about unread messages of clients. false: no coach does; true: each as chosen in "
+            "PATCH /me. Notifications on devices depend on PATCH /me alone."
+        ),
+    ]
+
+
+class AttentionSettings(TypedDict):
+    """When clients need attention."""
+
+    inactiveDays: Annotated[
+        int,
+        Integer(minimum=1, maximum=365),
+        Description("A client is inactive after so many days without a session. A new company has 7."),
+    ]
+    complianceBelow: Annotated[
+        int,
+        Integer(minimum=0, maximum=100),
+        Description("Compliance in the last 30 days is low below so many percent. A new company has 60."),
+    ]
+    horizonDays: Annotated[
+        int,
+        Integer(minimum=0, maximum=90),
+        Description("A workout has to be scheduled from today to so many days ahead. A new company has 3."),
+    ]
+
+
+DEFAULT_ATTENTION: AttentionSettings = {"inactiveDays": 7, "complianceBelow": 60, "horizonDays": 3}
+AccountNotificationsChange: TypeAlias = Partial[AccountNotifications]
+_NOTIFICATIONS = input_of(
+    AccountNotificationsChange,
+    name="AccountNotificationsInput",
+    description="Which mails the company sends to its coaches; settings that are left out stay as they are.",
+)
+AttentionSettingsChange: TypeAlias = Partial[AttentionSettings]
+_ATTENTION = input_of(
+    AttentionSettingsChange,
+    name="AttentionSettingsInput",
+    description="When clients need attention; settings that are left out stay as they are.",
+)
+
+
+class ClientRights(TypedDict):
+    """What clients may do by themselves. A new company: all of it."""
+
+    clientsMayImport: Annotated[
+        bool, Default(UNSET), Description("Whether clients may import their own training history. A new company: true.")
+    ]
+    clientsMayMove: Annotated[
+        bool,
+        Default(UNSET),
+        Description("Whether clients may move their workouts to days near the planned one. A new company: true."),
+    ]
+    clientsMayAdd: Annotated[
+        bool,
+        Default(UNSET),
+        Description("Whether clients may add workouts of their own to their calendar. A new company: true."),
+    ]
+
+
+class AccountDetails(ClientRights):
+    """The fields of the company that its owner can change."""
+
+    companyName: Annotated[str, Text()]
+    timezone: Annotated[
+        str, Timezone(), Description(response="IANA; `today` is there for clients without a zone of their own.")
+    ]
+    loadUnit: Annotated[LoadUnit, Description(request="Stays while any load is stored.")]
+    notifications: Annotated[
+        AccountNotifications,
+        fields.Nested(_NOTIFICATIONS, required=False),
+        Description("Which mails the company sends to its coaches, for all of them."),
+    ]
+    attention: Annotated[
+        AttentionSettings, fields.Nested(_ATTENTION, required=False), Description("When clients need attention.")
+    ]
+
+
+class Suspension(TypedDict):
+    """Since when a company is suspended, and the operator's reason."""
+
+    at: datetime
+    reason: str
+
+
+class LoadConversion(TypedDict):
+    """The conversion of all loads to another unit that is in progress."""
+
+    jobId: ObjectId
+    loadUnit: LoadUnit
+
+
+class _AccountState(TypedDict):
+    """What the service stores with a company.
+
+    `keepsLoads`: loads may be stored in `loadUnit`; `loadLocks` counts the locks of the unit; `loadConversion`: loads
+    are being converted; `loadsConvertedAt`: when the last conversion ended; `hasOverrides`: the company has changed
+    shared exercises, unknown if not set; `sandboxId`: the sandbox of this company; `sandboxOf`: the company whose
+    sandbox this one is; `suspension`: set while the company is suspended; `holdsMail`: set until the owner's e-mail
+    address is confirmed.
+    """
+
+    keepsLoads: NotRequired[Annotated[bool, Private]]
+    loadLocks: NotRequired[Annotated[int, Private]]
+    loadConversion: NotRequired[Annotated[LoadConversion, Private]]
+    loadsConvertedAt: NotRequired[Annotated[datetime, Private]]
+    hasOverrides: NotRequired[Annotated[bool, Private]]
+    sandboxId: NotRequired[Annotated[ObjectId, Private]]
+    sandboxOf: NotRequired[Annotated[ObjectId, Private]]
+    suspension: NotRequired[Annotated[Suspension, Private]]
+    holdsMail: NotRequired[Annotated[bool, Private]]
+
+
+class Account(AccountDetails, _AccountState, Stored):
+    """The company."""
+
+
+AccountChange: TypeAlias = Change[AccountDetails]
+
+
+class AccountErasure(TypedDict):
+    """The owner's password, as a confirmation."""
+
+    password: Annotated[str, Text(max_length=200, trim=False)]
+
+
+# --- Domain events about the company ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FigureSettingsChanged(DomainEvent):
+    """The company's time zone, or its settings of attention, changed: figures stored with its clients follow them."""
+
+
+@dataclass(frozen=True)
+class LoadUnitChanged(DomainEvent):
+    """The company's unit of load is being changed: subscribers raise Conflict if loads are stored in the other one."""
+
+    load_unit: str
+
+
+@dataclass(frozen=True)
+class CompanyDeleted(DomainEvent):
+    """The company was deleted; its data is still stored."""
+
+
+@dataclass(frozen=True)
+class CompanyResumed(DomainEvent):
+    """The suspension of the company has ended: background work that has been put off continues."""
+
+
+# --- store ------------------------------------------------------------------------------------------------------------
+# Companies in the database. A company's document has its own identifier as `companyId`, like all its other data.
+
+
+companies = Documents[Account](
+    "companies",
+    (Index(()),),
+    private=private_of(Account),
+    global_indexes=(
+        Index(("createdAt", "_id")),
+        Index(("suspension.at",), partial_filter=(("suspension.at", {"$exists": True}),)),
+    ),
+    cross_company_reason="the operator lists companies, and background work leaves out the suspended ones",
+    is_cached=True,
+    placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),
+    transfer=NotExported("exported as account.json"),
+)
+
+
+async def find_own(ctx: Context) -> Account | None:
+    """Return the caller's company; None if it has been deleted."""
+    return await companies.find_one(ctx, {})
+
+
+async def _has_stored_loads(ctx: Context) -> bool:
+    """Return whether loads are stored in the company's unit, also if that has just changed."""
+    company = await companies.find_one(ctx, {}, ("keepsLoads",))
+    return company is not None and company["keepsLoads"]
+
+
+async def _lock_load_unit(ctx: Context, load_unit: str) -> bool:
+    """Record that loads are stored in `load_unit`; returns whether it is still the company's unit.
+
+    Transactions that lock, change or convert the unit at the same time conflict.
+    """
+    # A process that has cached the previous value records it once more; see `has_stored_loads`.
+    change = {"$set": {"keepsLoads": True}, "$inc": {"loadLocks": 1}}
+    where = {"loadUnit": load_unit, "loadConversion": {"$exists": False}}
+    return await companies.set_derived(ctx, where, change, may_be_stale=True) == 1
+
 
 ERASE = "erase_company"
 _FIGURE_SETTINGS = ("timezone", "attention")
@@ -86,7 +285,7 @@ async def release_mail(ctx: Context) -> bool:
 
 async def get(ctx: Context) -> Account:
     """Return the caller's company. Raises NotFound if it has been deleted."""
-    if (account := await store.find_own(ctx)) is None:
+    if (account := await find_own(ctx)) is None:
         raise NotFound("company")
     return account
 
@@ -113,7 +312,7 @@ async def update(ctx: Context, change: AccountChange) -> Account:
             raise version_conflict()
         return current
     unit = change.get("loadUnit", current["loadUnit"])
-    if unit != current["loadUnit"] and await store.has_stored_loads(ctx):
+    if unit != current["loadUnit"] and await _has_stored_loads(ctx):
         await ctx.publish(LoadUnitChanged(unit))
         fields["keepsLoads"] = False
     account = await companies.update(ctx, {}, {"$set": fields}, version=version)
@@ -142,7 +341,7 @@ async def lock_load_unit(ctx: Context, *, again: bool = False) -> None:
     unit has changed since the request began.
     """
     company = ctx.caller.company
-    if (again or not company.has_stored_loads) and not await store.lock_load_unit(ctx, company.load_unit):
+    if (again or not company.has_stored_loads) and not await _lock_load_unit(ctx, company.load_unit):
         raise load_unit_changed()
 
 
@@ -167,12 +366,12 @@ async def end_conversion(ctx: Context, conversion: LoadConversion) -> None:
     await queue.continue_paused(ctx)
 
 
-has_stored_loads = store.has_stored_loads
+has_stored_loads = _has_stored_loads
 
 
 async def lock_stored_unit(ctx: Context) -> None:
     """Fix the company's unit of load as it is stored now, in the caller's transaction."""
-    await store.lock_load_unit(ctx, (await get(ctx))["loadUnit"])
+    await _lock_load_unit(ctx, (await get(ctx))["loadUnit"])
 
 
 async def record_overrides(ctx: Context) -> None:
@@ -326,7 +525,7 @@ async def resume(ctx: Context) -> None:
 async def _with_sandbox(ctx: Context) -> list[Context]:
     """Return `ctx`, and the same in the sandbox of the company, if it has one."""
     in_sandbox = await enter_sandbox(ctx)
-    return [ctx] if in_sandbox is None or not await store.find_own(in_sandbox) else [ctx, in_sandbox]
+    return [ctx] if in_sandbox is None or not await find_own(in_sandbox) else [ctx, in_sandbox]
 
 
 async def list_suspended(services: Services) -> set[ObjectId]:
@@ -380,3 +579,30 @@ def _pausing(step: Step, *, while_converting: bool) -> Step:
         return await step(services, job)
 
     return run
+
+
+# --- The check of sandboxes -------------------------------------------------------------------------------------------
+
+
+async def _list_lost_sandboxes(services: Services) -> list[ObjectId]:
+    """Return the sandboxes that are not the sandbox of an existing company."""
+    stages: list[Document] = [
+        {"$match": {"sandboxOf": {"$exists": True}}},
+        {"$lookup": {"from": companies.name, "localField": "sandboxOf", "foreignField": "_id", "as": "owners"}},
+        {"$match": {"$expr": {"$not": [{"$in": ["$_id", "$owners.sandboxId"]}]}}},
+        {"$project": {"_id": 1}},
+    ]
+    async with reading_snapshot(services) as session:
+        cursor = companies.across_companies(services).aggregate(stages, session=session)
+        return [company["_id"] async for company in cursor]
+
+
+CHECKS = (
+    check_of(
+        "sandboxes",
+        "Sandboxes belong to a company",
+        _list_lost_sandboxes,
+        "Sandboxes that are not the sandbox of a company",  # they are not deleted with one
+        "Erase each with admin companies erase and its identifier, if its company is not missing by mistake",
+    ),
+)

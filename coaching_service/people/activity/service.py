@@ -20,8 +20,17 @@ from coaching_service.core.events import EventValue
 from coaching_service.core.field_schemas import Variant, output_of
 from coaching_service.core.fields import Description, Optional, names_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, ListSelection, PartOfList
-from coaching_service.core.pagination import CursorPage, CursorPosition, Page, PagePosition, part_schema
+from coaching_service.core.list_selection import (
+    ALL_ENTRIES,
+    CursorPage,
+    CursorPosition,
+    ListPart,
+    ListSelection,
+    Page,
+    PagePosition,
+    PartOfList,
+    part_schema,
+)
 from coaching_service.core.validation import Choice, Date
 from coaching_service.people.activity.models import (
     ACTIVITY_TYPE_OF,
@@ -32,8 +41,8 @@ from coaching_service.people.activity.models import (
     ChangedEvent,
     CompanyEvent,
     ImportedEvent,
+    RecordType,
 )
-from coaching_service.people.activity.record_types import RecordType
 from coaching_service.people.changes.events import (
     LoggedItem,
     NoteNotificationData,

@@ -11,12 +11,15 @@ from typing import Any, cast, get_args
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Actor
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import midnight
+from coaching_service.core.field_schemas import query_of
+from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import AfterCursor, CursorPage, ListSelection, Page, PartOfList
 from coaching_service.core.mcp.arguments import (
     MAX_TOOL_PAGE,
     PageOfLines,
@@ -30,13 +33,13 @@ from coaching_service.core.mcp.arguments import (
 )
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.pagination import CursorPage
 from coaching_service.core.validation import Boolean, Choice, Identifier, ListOf, invalid
+from coaching_service.people import api_keys
 from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
-from coaching_service.people.activity import service
+from coaching_service.people.activity import models, service
 from coaching_service.people.activity.models import ActivityType, ChangedEvent
+from coaching_service.people.activity.service import ActivityEventPage, CompanyEventList
 from coaching_service.people.activity.tool_schemas import Since
-from coaching_service.people.api_keys import service as api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.changes import service as changes
 from coaching_service.people.changes.models import PLACES, ChangeList, ChangeSummary, DocumentValues
@@ -353,3 +356,43 @@ def _describe_value(value: Any) -> str:
     if isinstance(value, datetime):
         return format_time(value)
     return typed_line(value, _LONGEST_TEXT) if isinstance(value, str) else "-" if value is None else str(value)
+
+
+# --- The activity feed over REST --------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/activity-feed", tag="Activity")
+company_routes = Routes("/coach/activity-feed", tag="Activity")
+
+
+class _FeedPage(AfterCursor):
+    page_field = "page"
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW), query=query_of(models.FeedQuery, _FeedPage)(), returns=ActivityEventPage)
+async def list_activity(ctx: Context, customer_id: ObjectId, query: models.FeedQuery) -> Page[models.ActivityEvent]:
+    """Read a client's activity feed, newest first."""
+    part: PartOfList = {
+        "page": query["page"],
+        "size": query["limit"],
+        "selection": ListSelection.of(query),
+        "after": query["after"],
+    }
+    return await service.list_events(ctx, customer_id, part)
+
+
+@company_routes.get("", access=coach(CUSTOMERS.VIEW), returns=CompanyEventList)
+async def list_company_activity(ctx: Context, query: models.CompanyFeedQuery) -> CursorPage[models.CompanyEvent]:
+    """Read the activity of all clients, newest first: what happened since yesterday, with client and author.
+
+    Entries of clients that the caller may not see are left out.
+    """
+    return await service.list_company_events(
+        ctx,
+        limit=query["limit"],
+        after=query["after"],
+        since=query["since"],
+        types=query["types"],
+        customer_id=query["customerId"],
+        mine=query["mine"],
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import session_only
+from coaching_service.core.auth import session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.assistants import service
-from coaching_service.people.assistants.models import Grant
+from coaching_service.people.assistants.service import Grant
 
 routes = Routes(
     "/coach/assistants",

@@ -7,31 +7,231 @@ import hashlib
 import hmac
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import structlog
 
 from coaching_service.core import audit
-from coaching_service.core.auth.access import READ_PERMISSIONS
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.auth import READ_PERMISSIONS, Principal, new_token, token_hash
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import Filter, now
+from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound, Unauthorized
+from coaching_service.core.fields import Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.people.account import service as account
-from coaching_service.people.assistants import store
-from coaching_service.people.assistants.models import (
-    SCOPES,
-    AuthorizationCode,
-    Grant,
-    GrantWithCoach,
-    Scope,
-    StoredGrant,
-)
+from coaching_service.people.account.service import Account
 from coaching_service.people.team import service
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachRemoved
+from coaching_service.people.team.service import Coach, CoachRemoved
+
+# --- OAuth grants of assistants as they are stored and returned -------------------------------------------------------
+
+
+# What a coach allows an assistant: to read, to change, and to reach out: mail, messages, and work on many clients.
+Scope = Literal["read", "change", "outreach"]
+SCOPES: tuple[Scope, ...] = ("read", "change", "outreach")
+
+
+class AuthorizationCode(TypedDict):
+    """The code of a grant and what it is bound to; `usedAt` is null until it is exchanged for tokens.
+
+    `named`: the authorization request contained `redirect_uri`, so the token request must repeat it.
+    """
+
+    hash: str
+    challenge: str
+    redirectUri: str
+    named: bool
+    resource: str
+    usedAt: NotRequired[datetime | None]
+
+
+class StoredAccessToken(TypedDict):
+    """An access token by its hash, valid until `until`."""
+
+    hash: str
+    until: datetime
+
+
+class StoredRefreshToken(TypedDict):
+    """A refresh token by its hash; `spentAt` is null until it is used, `of` the token that it was returned for."""
+
+    hash: str
+    spentAt: datetime | None
+    of: NotRequired[str]
+
+
+class Grant(Stored):
+    """An assistant that a coach has connected."""
+
+    coachId: Annotated[ObjectId, Description("The coach on whose behalf it acts.")]
+    clientId: Annotated[str, Description("The identifier of the registered OAuth application.")]
+    clientName: Annotated[str, Description("The name of the OAuth application, as it registered.")]
+    redirectHost: Annotated[str, Description("The host to which the authorization code was sent.")]
+    readOnly: bool
+    scopes: Annotated[
+        list[Scope],
+        Description(
+            "What the coach allows. `outreach`: sending mail and messages, and changing several clients at once."
+        ),
+    ]
+    confirmInChat: Annotated[
+        bool,
+        Description(
+            "Whether the assistant may confirm itself what otherwise waits for the coach's approval: up to 5 messages "
+            "and 20 other calls in 10 minutes."
+        ),
+    ]
+    lastUsedAt: Annotated[datetime | None, Description("To the minute.")]
+
+
+class StoredGrant(Grant):
+    """A stored grant with its private fields.
+
+    `requested`: the scopes of OAuth that the application asked for, as one text; absent in grants before scopes.
+    """
+
+    requested: NotRequired[Annotated[str, Private]]
+    code: Annotated[AuthorizationCode, Private]
+    familyHash: NotRequired[Annotated[str, Private]]
+    refresh: NotRequired[Annotated[list[StoredRefreshToken], Private]]
+    access: NotRequired[Annotated[list[StoredAccessToken], Private]]
+    expiresAt: Annotated[datetime, Private]
+
+
+class GrantWithCoach(Grant):
+    """A grant with its coach and the company."""
+
+    coach: Coach
+    company: Account
+
+
+# --- Grants in the database: one document for each consent; its code and tokens are stored as hashes ------------------
+
+
+CODE_LIFETIME = timedelta(minutes=5)
+ACCESS_LIFETIME = timedelta(hours=1)
+GRANT_LIFETIME = timedelta(days=60)
+# A spent refresh token is accepted again for so long: applications refresh in parallel.
+REFRESH_GRACE = timedelta(seconds=90)
+_MAX_TOKENS = 20
+
+grants = Documents[StoredGrant](
+    "assistantGrants",
+    (Index(("coachId", "createdAt")), Index(("createdAt", "_id"))),
+    private=private_of(StoredGrant),
+    secret=True,
+    global_indexes=(
+        Index(("code.hash",), unique=True),
+        Index(("familyHash",), unique=True, partial_filter=(("familyHash", {"$exists": True}),)),
+        Index(("access.hash",)),
+        Index(("expiresAt",), expire_after=0),
+    ),
+    cross_company_reason="a grant is found by the hash of its code or token before its company is known",
+    placement=Unsharded("a token is unique among all companies, and found by its hash at each request"),
+    transfer=NotExported("tokens"),
+)
+
+
+async def list_in_use(ctx: Context, where: Filter) -> list[Grant]:
+    """Return the grants of `where` whose code has been exchanged, oldest first."""
+    used = where | {"code.usedAt": {"$ne": None}}
+    return [with_scopes(grant) for grant in await grants.find(ctx, used, sort=("createdAt", "_id"))]
+
+
+def with_scopes(grant: Grant) -> Grant:
+    """Return a grant with its scopes: one stored before there were any allows all, or only reading."""
+    grant["scopes"] = grant.get("scopes") or (["read"] if grant["readOnly"] else [*SCOPES])
+    return grant
+
+
+def is_unexpired() -> Filter:
+    """Return the condition of grants that have not expired, which are still stored for a while."""
+    return {"expiresAt": {"$gt": now()}}
+
+
+async def find(services: Services, where: Filter) -> StoredGrant | None:
+    """Return the unexpired grant of `where`, of any company, or None."""
+    grant: Any = await grants.across_companies(services).find_one(where | is_unexpired())
+    return grant  # type: ignore[no-any-return]  # the driver's documents are untyped
+
+
+async def delete_by_id(services: Services, grant_id: ObjectId) -> None:
+    """Delete a grant of any company that was found by one of its secrets."""
+    await grants.across_companies(services).delete_one({"_id": grant_id})
+
+
+async def _exchange_code(
+    services: Services, grant_id: ObjectId, access_hash: str, family_hash: str | None, refresh_hash: str | None
+) -> bool:
+    """Store the first tokens of a grant (None: no refresh token); returns whether its code was unused."""
+    at = now()
+    fields: Document = {
+        "code.usedAt": at,
+        "access": [{"hash": access_hash, "until": at + ACCESS_LIFETIME}],
+        "expiresAt": at + (ACCESS_LIFETIME if family_hash is None else GRANT_LIFETIME),
+        "updatedAt": at,
+    }
+    if family_hash is not None:
+        fields |= {"familyHash": family_hash, "refresh": [{"hash": refresh_hash, "spentAt": None}]}
+    unused = {"_id": grant_id, "code.usedAt": None}
+    return (await grants.across_companies(services).update_one(unused, {"$set": fields})).modified_count == 1
+
+
+async def rotate(
+    services: Services, grant_id: ObjectId, refresh_hash: str, new_refresh_hash: str, access_hash: str
+) -> bool:
+    """Replace a refresh token by new tokens; returns whether it was unspent, or spent within the grace period.
+
+    One whose successor has been spent has none: the application has received the successor.
+    """
+    at = now()
+    grace = at - REFRESH_GRACE
+    valid = {"hash": refresh_hash, "$or": [{"spentAt": None}, {"spentAt": {"$gte": grace}}]}
+    is_spent_now = {"$and": [{"$eq": ["$$each.hash", refresh_hash]}, {"$eq": ["$$each.spentAt", None]}]}
+    marked = {
+        "$map": {
+            "input": "$refresh",
+            "as": "each",
+            "in": {"$mergeObjects": ["$$each", {"spentAt": {"$cond": [is_spent_now, at, "$$each.spentAt"]}}]},
+        }
+    }
+    still_valid = {"$or": [{"$eq": ["$$each.spentAt", None]}, {"$gte": ["$$each.spentAt", grace]}]}
+    refresh = {"$filter": {"input": marked, "as": "each", "cond": still_valid}}
+    access = {"$filter": {"input": "$access", "as": "each", "cond": {"$gt": ["$$each.until", at]}}}
+    change = {
+        "refresh": _last(
+            {"$concatArrays": [refresh, [{"hash": new_refresh_hash, "spentAt": None, "of": refresh_hash}]]}
+        ),
+        "access": _last({"$concatArrays": [access, [{"hash": access_hash, "until": at + ACCESS_LIFETIME}]]}),
+        "expiresAt": at + GRANT_LIFETIME,
+        "updatedAt": at,
+    }
+    spent_successor = {"of": refresh_hash, "spentAt": {"$ne": None}}
+    where = {"_id": grant_id, "refresh": {"$elemMatch": valid, "$not": {"$elemMatch": spent_successor}}}
+    return (await grants.across_companies(services).update_one(where, [{"$set": change}])).modified_count == 1
+
+
+def _last(tokens: Document) -> Document:
+    return {"$slice": [tokens, -_MAX_TOKENS]}
+
+
+async def find_with_coach(services: Services, where: Filter) -> GrantWithCoach | None:
+    """Return the grant of `where`, its `coach` and `company`, in one round trip.
+
+    None if there is none, or the coach or the company is deleted.
+    """
+    grant: GrantWithCoach | None = await service.find_with_coach(
+        grants, services, where, without=("code", "access", "refresh", "familyHash")
+    )
+    return grant
+
 
 log = structlog.get_logger("coaching_service.assistants")
 
@@ -74,7 +274,7 @@ class TokenPair:
     refresh: str | None
     requested: str = ""
     scopes: tuple[Scope, ...] = SCOPES
-    seconds: int = int(store.ACCESS_LIFETIME.total_seconds())
+    seconds: int = int(ACCESS_LIFETIME.total_seconds())
 
 
 # --- consent ---------------------------------------------------------------------------------------------------------
@@ -108,9 +308,9 @@ async def create_grant(
         "confirmInChat": confirm_in_chat,
         "code": code,
         "lastUsedAt": None,
-        "expiresAt": now() + store.CODE_LIFETIME,
+        "expiresAt": now() + CODE_LIFETIME,
     }
-    grant = await store.grants.insert(ctx, fields)
+    grant = await grants.insert(ctx, fields)
     await audit.record(ctx, "assistant.granted", grantId=grant["_id"], clientName=request.client_name)
     return authorization_code
 
@@ -125,7 +325,7 @@ async def exchange_code(
 
     Raises GrantRejected; a code that was used before revokes the tokens that it was exchanged for.
     """
-    grant = await store.find(services, {"code.hash": token_hash(code)})
+    grant = await find(services, {"code.hash": token_hash(code)})
     if grant is None or grant["clientId"] != client_id:
         raise GrantRejected("The code is unknown, expired or another client's")
     stored = grant["code"]
@@ -139,18 +339,18 @@ async def exchange_code(
     access, family = new_token(), new_token()
     refresh = f"{family}.{new_token()}" if refreshable else None
     family_hash, refresh_hash = (token_hash(family), token_hash(refresh)) if refresh else (None, None)
-    if not await store.exchange_code(services, grant["_id"], token_hash(access), family_hash, refresh_hash):
+    if not await _exchange_code(services, grant["_id"], token_hash(access), family_hash, refresh_hash):
         raise await _reject_replayed_code(services, grant)
     return _pair(grant, access, refresh)
 
 
 def _pair(grant: StoredGrant, access: str, refresh: str | None) -> TokenPair:
-    scopes = tuple(store.with_scopes(grant)["scopes"])
+    scopes = tuple(with_scopes(grant)["scopes"])
     return TokenPair(access, refresh, grant.get("requested", ""), scopes)
 
 
 async def _reject_replayed_code(services: Services, grant: StoredGrant) -> GrantRejected:
-    await store.delete_by_id(services, grant["_id"])
+    await delete_by_id(services, grant["_id"])
     log.warning("authorization code used twice", grant=str(grant["_id"]), company=str(grant["companyId"]))
     return GrantRejected("The code has been used; the tokens it was exchanged for have been revoked")
 
@@ -167,14 +367,14 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
     family, since spent tokens are not stored forever.
     """
     family = token.partition(".")[0]
-    grant = await store.find(services, {"familyHash": token_hash(family)})
+    grant = await find(services, {"familyHash": token_hash(family)})
     if grant is None or grant["clientId"] != client_id:
         raise GrantRejected("The refresh token is unknown, expired or another client's")
     await _require_coach(services, grant)
     access, renewed = new_token(), f"{family}.{new_token()}"
     hashes = (token_hash(token), token_hash(renewed), token_hash(access))
-    if not await store.rotate(services, grant["_id"], *hashes):
-        await store.delete_by_id(services, grant["_id"])
+    if not await rotate(services, grant["_id"], *hashes):
+        await delete_by_id(services, grant["_id"])
         log.warning("spent refresh token", grant=str(grant["_id"]), company=str(grant["companyId"]))
         raise GrantRejected("The refresh token has been used; its grant has been revoked")
     return _pair(grant, access, renewed)
@@ -183,16 +383,16 @@ async def refresh_tokens(services: Services, token: str, client_id: str) -> Toke
 async def _require_coach(services: Services, grant: StoredGrant) -> None:
     """Raise GrantRejected, and delete the grant, if its coach or company is deleted; CompanySuspended."""
     if await team.get_principal(services, grant["coachId"]) is None:
-        await store.delete_by_id(services, grant["_id"])
+        await delete_by_id(services, grant["_id"])
         raise GrantRejected("The coach who gave consent no longer exists")
 
 
 async def revoke_token(services: Services, token: str, client_id: str) -> None:
     """Delete the grant of an access or refresh token, if it belongs to this application."""
-    grant = await store.find(services, {"familyHash": token_hash(token.partition(".")[0])})
-    grant = grant or await store.find(services, {"access.hash": token_hash(token)})
+    grant = await find(services, {"familyHash": token_hash(token.partition(".")[0])})
+    grant = grant or await find(services, {"access.hash": token_hash(token)})
     if grant is not None and grant["clientId"] == client_id:
-        await store.delete_by_id(services, grant["_id"])
+        await delete_by_id(services, grant["_id"])
 
 
 async def authenticate(services: Services, access_token: str) -> Principal:
@@ -202,11 +402,11 @@ async def authenticate(services: Services, access_token: str) -> Principal:
     """
     access_hash = token_hash(access_token)
     unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
-    grant = await store.find_with_coach(services, {"access.hash": access_hash, "access": unexpired})
+    grant = await find_with_coach(services, {"access.hash": access_hash, "access": unexpired})
     if grant is None:
         raise Unauthorized()
     principal = _to_principal(grant)
-    await service.set_last_used(store.grants, services, grant)
+    await service.set_last_used(grants, services, grant)
     return principal
 
 
@@ -216,13 +416,13 @@ async def load_principal(services: Services, grant_id: ObjectId) -> Principal | 
 
     Raises CompanySuspended.
     """
-    grant = await store.find_with_coach(services, {"_id": grant_id} | store.is_unexpired())
+    grant = await find_with_coach(services, {"_id": grant_id} | is_unexpired())
     return None if grant is None else _to_principal(grant)
 
 
 def _to_principal(grant: GrantWithCoach) -> Principal:
     coach = team.to_principal(grant["coach"], account.to_company(grant["company"]), "mcp", grant["_id"])
-    scopes = store.with_scopes(grant)["scopes"]
+    scopes = with_scopes(grant)["scopes"]
     return replace(
         coach,
         permissions=coach.permissions if "change" in scopes else coach.permissions & READ_PERMISSIONS,
@@ -240,25 +440,25 @@ def _to_principal(grant: GrantWithCoach) -> Principal:
 
 async def list_assistants(ctx: Context) -> list[Grant]:
     """Return the assistants that the caller has connected, or all of the company for its owner."""
-    return await store.list_in_use(ctx, _manageable(ctx))
+    return await list_in_use(ctx, _manageable(ctx))
 
 
 async def is_connected(ctx: Context, grant_id: ObjectId) -> bool:
     """Return whether the company has this grant and it has not expired."""
-    return await store.grants.find_one(ctx, {"_id": grant_id} | store.is_unexpired(), ("_id",)) is not None
+    return await grants.find_one(ctx, {"_id": grant_id} | is_unexpired(), ("_id",)) is not None
 
 
 @transactional
 async def revoke(ctx: Context, grant_id: ObjectId) -> None:
     """Delete a grant: its tokens fail from the next request. Raises NotFound if the caller has no such grant."""
-    if await store.grants.delete(ctx, _manageable(ctx) | {"_id": grant_id}) is None:
+    if await grants.delete(ctx, _manageable(ctx) | {"_id": grant_id}) is None:
         raise NotFound("assistant")
     await audit.record(ctx, "assistant.revoked", grantId=grant_id)
 
 
 async def revoke_all_of_coach(ctx: Context, coach_id: ObjectId) -> None:
     """Delete every grant of a coach, in the caller's transaction."""
-    await store.grants.delete_many(ctx, {"coachId": coach_id})
+    await grants.delete_many(ctx, {"coachId": coach_id})
 
 
 async def revoke_grants_of_coach(ctx: Context, event: CoachRemoved) -> None:

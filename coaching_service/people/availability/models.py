@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Change, Default, Description, Label, Private
 from coaching_service.core.ids import ObjectId

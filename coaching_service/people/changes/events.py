@@ -10,7 +10,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict, cast
 
 from marshmallow import Schema, fields
 
-from coaching_service.core.auth.access import Visibility
+from coaching_service.core.auth import Visibility
 from coaching_service.core.changes import history
 from coaching_service.core.changes.history import NumberedPage
 from coaching_service.core.changes.models import NumberedChange
@@ -19,14 +19,13 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.worker_thread import on_worker_thread
 from coaching_service.core.errors import InvalidFields
-from coaching_service.core.events import EVENT_TYPES, EventType
+from coaching_service.core.events import EVENT_TYPES, EventType, Listener
 from coaching_service.core.field_schemas import Variant, output_of
 from coaching_service.core.fields import Description, Optional
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.signals import Listener
 from coaching_service.core.validation import Choice, Date, Output
 from coaching_service.people.account import service
-from coaching_service.people.activity.record_types import RecordType
+from coaching_service.people.activity.models import RecordType
 from coaching_service.people.availability.models import AvailabilityDates, AvailabilityKind
 from coaching_service.people.changes.models import Event, EventActor, EventPage, allows_event, load_visibility
 from coaching_service.people.customers.models import ReasonType

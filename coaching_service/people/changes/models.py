@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import (
+from coaching_service.core.auth import (
     CUSTOMERS,
     EXERCISES,
     FORMS,
@@ -21,13 +21,13 @@ from coaching_service.core.auth.access import (
 )
 from coaching_service.core.changes.models import StoredChange, StoredEvent
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.models import DocumentFields
+from coaching_service.core.database.field_changes import DocumentFields
 from coaching_service.core.database.recording import Action, Actor, Approver, Author, DecidedIn, Interface
 from coaching_service.core.events import EVENT_TYPES, EventType, EventValue
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PartQuery
+from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import AREA_OF_REASON

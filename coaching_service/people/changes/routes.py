@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, CursorExpired, NotFound
+from coaching_service.core.events import Accepted
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.changes import events, models, service, undo
+from coaching_service.people.changes import events, models, service
 from coaching_service.people.changes.events import EventList
 
 _PATHS = {"changeId": "The change, or the batch of a bulk operation."}
@@ -59,7 +59,7 @@ async def undo_change(ctx: Context, change_id: ObjectId, claim: Claim | None) ->
     the permission of the operation that reverses the change. Creating and deleting a client, uploads, messages, mail,
     keys and the team cannot be undone. A batch of more than 500 changes is undone by a job.
     """
-    return await undo.undo_or_begin_job(ctx, change_id, claim)
+    return await service.undo_or_begin_job(ctx, change_id, claim)
 
 
 @routes.get("/events", access=coach(CUSTOMERS.VIEW), returns=EventList, errors=(CursorExpired,), request_class="held")

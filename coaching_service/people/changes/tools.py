@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from coaching_service.core.auth.access import coach
+from coaching_service.core.auth import coach
 from coaching_service.core.changes import history
 from coaching_service.core.changes.models import StoredChange
 from coaching_service.core.database.context import Context
@@ -15,12 +15,12 @@ from coaching_service.core.mcp.arguments import Arguments
 from coaching_service.core.mcp.results import Reason, Written, count_span, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Identifier
+from coaching_service.people import jobs
 from coaching_service.people.changes import service
-from coaching_service.people.changes import undo as undoing
+from coaching_service.people.changes import service as undoing
 from coaching_service.people.changes.models import UndoFailure
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 
 tools = Tools()
 _MAX_CLIENTS = 5

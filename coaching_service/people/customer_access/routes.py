@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach, public, session_only
+from coaching_service.core.auth import CUSTOMERS, coach, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, SignInRejected
 from coaching_service.core.http.routes import Routes

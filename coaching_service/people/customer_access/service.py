@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from coaching_service.core import audit
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import Conflict, InvalidFields, NotFound, SignInRejected, invalid_field
@@ -18,7 +18,7 @@ from coaching_service.people import invitations
 from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, CustomerProfile, CustomersCreated
-from coaching_service.people.identities import addresses
+from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.sessions import passwords
@@ -94,7 +94,7 @@ def _invitation(ctx: Context, customer: Customer, email: str, token: str, after:
         "decline": invitations.decline_link(ctx, email),
     }
     subject = subject_with(company, "{} invites you to your training plan", "You are invited to your training plan")
-    return NewMail(addresses.normalize_email(email), subject, body, customer["_id"], after=after)
+    return NewMail(models.normalize_email(email), subject, body, customer["_id"], after=after)
 
 
 def _email_missing(message: str) -> InvalidFields:

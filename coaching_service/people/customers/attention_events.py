@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from coaching_service.core.auth.access import FORMS, Area, areas_of
+from coaching_service.core.auth import FORMS, Area, areas_of
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import LoggedEvent
 from coaching_service.core.events import EventType

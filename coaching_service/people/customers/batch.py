@@ -8,10 +8,11 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from coaching_service.core.auth.access import CUSTOMERS, require_permission
-from coaching_service.core.auth.secrets import token_hash
+from marshmallow import fields
+
+from coaching_service.core.auth import CUSTOMERS, coach, require_permission, token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
@@ -19,10 +20,12 @@ from coaching_service.core.errors import FieldError
 from coaching_service.core.external_identity import Upserted, stored_identity, upsert
 from coaching_service.core.fields import names_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.arguments import Arguments, optional
+from coaching_service.core.mcp.results import OUTREACH, OutreachDenied, Reason, Written, find_reasons, typed
+from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
-from coaching_service.core.validation import REQUIRED
+from coaching_service.core.validation import REQUIRED, Boolean, Date, Email, ListOf, StringList, Text
 from coaching_service.people.customers import counters, list_store, service, store
-from coaching_service.people.customers.listing import full_name_key
 from coaching_service.people.customers.models import (
     ContactDetails,
     CreatedCustomer,
@@ -41,8 +44,9 @@ from coaching_service.people.customers.models import (
     NewCustomerDocument,
     OnConflict,
 )
+from coaching_service.people.customers.service import full_name, full_name_key
 from coaching_service.people.customers.store import search_fields
-from coaching_service.people.identities.addresses import account_key
+from coaching_service.people.identities.models import account_key
 from coaching_service.people.team import service as team
 
 # --- Clients who may be the same person as one that is to be created: with the same e-mail address or full name -------
@@ -356,3 +360,93 @@ def _key_of(details: CustomerDetails) -> tuple[str, ...]:
         return (external_id,)
     texts = (details.get("name"), details.get("surname"), details.get("email"))
     return tuple(normalize(text or "") for text in texts)
+
+
+# --- Creating several clients at once for assistants ------------------------------------------------------------------
+
+
+tools = Tools()
+_MAX_CLIENTS = 100
+_SAME = {"email": "e-mail address", "name": "name"}
+
+
+class ClientToCreate(Arguments):
+    """A client to create."""
+
+    name = Text(required=True, metadata={"description": "First or full name."})
+    surname = Text(load_default=None, allow_none=True)
+    email = Email(load_default=None, allow_none=True)
+    phone = Text(max_length=50, load_default=None, allow_none=True)
+    birthday = Date(**optional("YYYY-MM-DD."))
+    groups = StringList(load_default=list)
+
+
+class CreateCustomers(Arguments):
+    """The clients to create."""
+
+    customers = ListOf(
+        fields.Nested(ClientToCreate),
+        minimum=1,
+        maximum=_MAX_CLIENTS,
+        required=True,
+        metadata={"description": "The clients.", "minItems": 1, "maxItems": _MAX_CLIENTS},
+    )
+    dryRun = Boolean(load_default=False, metadata={"description": "true only says what would be created."})
+
+
+@tools.tool(
+    "Create several clients",
+    access=coach(CUSTOMERS.VIEW, CUSTOMERS.CREATE),
+    takes=CreateCustomers(),
+    writes=True,
+    confirms=(Reason.MANY_CLIENTS,),
+    unlisted=True,
+)
+async def create_customers(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
+    """Create up to 100 clients, all or none, without invitations. Those with the e-mail address or name of an existing
+    client are named and left out; create_customer creates one anyway."""
+    return await create_several(ctx, customers, dry_run=dry_run)
+
+
+async def create_several(ctx: Context, customers: list[Mapping[str, Any]], *, dry_run: bool) -> Written:
+    """Create clients but those who are there already, and say whom."""
+    entries = [cast("CustomerUpsert", {**each, "sendInvitation": False}) for each in customers]
+    known = await find_duplicates(ctx, entries)
+    left_out: list[str] = []
+    new: list[CustomerUpsert] = []
+    for entry, duplicates in zip(entries, known, strict=True):
+        if duplicates:
+            left_out.append(f"{_name(entry)} ({_describe(duplicates[0])})")
+        elif repeated := _find_repeated(entry, new):
+            left_out.append(f"{_name(entry)} (same {_SAME[repeated]} as an earlier entry)")
+        else:
+            new.append(entry)
+    created = [] if dry_run else (await save_many(ctx, new))["results"]
+    reasons = find_reasons(clients=len(new))
+    verb = "Would create" if dry_run else "Created"
+    named = f": {', '.join(map(_name, new))}" if new else ""
+    note = f" Left out, because they are there: {', '.join(left_out)}." if left_out else ""
+    if dry_run and OUTREACH.intersection(reasons) and not ctx.caller.may_reach_out:
+        note += f" But it would be refused: {OutreachDenied()}."
+    return Written(
+        f"{verb} {len(new)} {'client' if len(new) == 1 else 'clients'} without an invitation{named}.{note}",
+        {"customerIds": [result["_id"] for result in created]},
+        () if dry_run else reasons,
+        details={"created": len(created), "leftOut": len(left_out)},
+    )
+
+
+def _find_repeated(entry: CustomerUpsert, earlier: Sequence[CustomerUpsert]) -> str | None:
+    """Return what an entry has in common with an earlier one, or None."""
+    email = account_key(entry["email"] or "")
+    if email and any(account_key(each["email"] or "") == email for each in earlier):
+        return "email"
+    return "name" if full_name_key(entry) in map(full_name_key, earlier) else None
+
+
+def _describe(duplicate: Duplicate) -> str:
+    return f"same {_SAME[duplicate['same']]} as {typed(duplicate['name'])} [{duplicate['_id']}]"
+
+
+def _name(entry: CustomerUpsert) -> str:
+    return typed(full_name(entry))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, require_permission
+from coaching_service.core.auth import CUSTOMERS, require_permission
 from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Filter, references_to
@@ -18,8 +18,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import Arguments, optional
 from coaching_service.core.mcp.results import typed
 from coaching_service.core.validation import MAX_STRINGS, Identifier, ListOf, Message, Text, invalid
-from coaching_service.people.customers import _group_totals, counters, figures_store, listing, service
-from coaching_service.people.customers.listing import match_groups
+from coaching_service.people.customers import _group_totals, counters, figures_store, service
 from coaching_service.people.customers.models import (
     Customer,
     CustomerFilter,
@@ -29,6 +28,7 @@ from coaching_service.people.customers.models import (
     GroupsChanged,
     NamedCustomer,
 )
+from coaching_service.people.customers.service import match_groups
 from coaching_service.people.customers.store import ARCHIVED, BY_ID, GROUPS, ORDER, TRAINER, customers, substring_filter
 
 _COUNTED = (ARCHIVED, GROUPS)
@@ -82,7 +82,7 @@ async def get_timezone(ctx: Context, customer_id: ObjectId) -> str:
 
 async def iterate_matching(ctx: Context, selection: CustomerFilter, batch_size: int) -> AsyncIterator[list[ObjectId]]:
     """Yield the identifiers of the clients in the coach's scope that match a filter, in batches."""
-    where, _ = listing.build_list_filter(
+    where, _ = service.build_list_filter(
         ctx, selection["archived"], selection.get("groups"), selection.get("assignedTo")
     )
     if term := selection.get("contains", "").strip():

@@ -19,19 +19,10 @@ from coaching_service.core.idempotency import ResponseReplayed
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
-from coaching_service.core.list_selection import ListPart
+from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.core.metrics import Backlog, read_backlog
-from coaching_service.core.pagination import CursorPage
-from coaching_service.people.account.models import LoadUnitChanged
-from coaching_service.people.customers import (
-    _group_totals,
-    attention_events,
-    counters,
-    figures_store,
-    listing,
-    service,
-    store,
-)
+from coaching_service.people.account.service import LoadUnitChanged
+from coaching_service.people.customers import _group_totals, attention_events, counters, figures_store, service, store
 from coaching_service.people.customers.models import (
     Attention,
     AttentionCounts,
@@ -43,7 +34,7 @@ from coaching_service.people.customers.models import (
 )
 from coaching_service.people.customers.store import customers
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachRemoved
+from coaching_service.people.team.service import CoachRemoved
 
 RateOrder = Literal["percentage", "name"]
 RateDays = Literal[7, 30, 90]
@@ -66,7 +57,7 @@ async def list_rates(
     `sort`: by `percentage`, ascending with None last, or by `name`. `below`: only clients whose rate (0 to 100) is
     below it. Raises InvalidFields if `after` is not a cursor of this list with the same filters.
     """
-    where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     filters = {"period": days, "below": below, "sort": sort}
     order = store.ORDER if sort == "name" else (store.rate_field(days), *store.ORDER)
     list_part = ListPart(ctx, "compliance", filters, order, size=limit, after=after)
@@ -93,7 +84,7 @@ async def list_clients_by_name(
     Each has `_id`, name, surname and time zone. Raises InvalidFields if `after` is not a cursor of this list with the
     same filters.
     """
-    where, _ = listing.build_list_filter(ctx, archived=False, groups=None, trainers=None)
+    where, _ = service.build_list_filter(ctx, archived=False, groups=None, trainers=None)
     list_part = ListPart(ctx, list_name, filters, store.ORDER, size=limit, after=after)
     clients = await figures_store.find_by_name(ctx, where | list_part.condition(), limit=limit + 1)
     return list_part.by_cursor(clients, lambda entry: entry)
@@ -138,7 +129,7 @@ def _attention_filter(
     groups: list[str] | None = None,
     trainers: list[ObjectId | None] | None = None,
 ) -> Filter:
-    where, _ = listing.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
+    where, _ = service.build_list_filter(ctx, archived=False, groups=groups, trainers=trainers)
     return where | _reason_filter(ctx, reasons)
 
 

@@ -38,7 +38,7 @@ from coaching_service.people.customers.store import (
     search_page,
     substring_filter,
 )
-from coaching_service.people.identities.addresses import account_key, spellings
+from coaching_service.people.identities.models import account_key, spellings
 
 # The figures by which lists are sorted: the field, the least value it can have, and the index.
 _FIGURES: Mapping[SortFigure, tuple[str, object, str]] = {

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, g
 
 from marshmallow import Schema, ValidationError, fields
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.errors import FieldError
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import Identity, IdentityFields, IdentityInput, StoredIdentity

@@ -10,8 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Documents
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, PartOfList
-from coaching_service.core.pagination import Page
+from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, Page, PartOfList
 from coaching_service.people.customers import service as customers
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from coaching_service.core.auth.access import CUSTOMERS, coach, coach_with_any
+from coaching_service.core.auth import CUSTOMERS, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Conflict, NotFound
@@ -12,11 +12,10 @@ from coaching_service.core.external_identity import ExternalId, Upserted
 from coaching_service.core.field_schemas import input_of, query_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import RECORDS, part_of
+from coaching_service.core.list_selection import RECORDS, Page, page_of, part_of
 from coaching_service.core.media import IMAGE_TYPES
-from coaching_service.core.pagination import Page, page_of
 from coaching_service.core.validation import DryRun, complete_upsert, patch_of, upsert_of
-from coaching_service.people.customers import batch, listing, models, service
+from coaching_service.people.customers import batch, models, service
 from coaching_service.people.customers.models import CustomerBatch, CustomerBatchResult
 from coaching_service.people.customers.schemas import (
     CreatedCustomer,
@@ -42,7 +41,7 @@ async def list_customers(ctx: Context, query: models.CustomerQuery) -> Page[mode
 
     Sorted by name, surname and identifier, without regard to case and accents. Filters combine with AND.
     """
-    return await listing.list_customers(
+    return await service.list_customers(
         ctx,
         archived=query["archived"],
         contains=query.get("contains", ""),
@@ -99,7 +98,7 @@ async def list_customer_groups(ctx: Context) -> list[models.CustomerGroup]:
 
     Archived clients are counted too.
     """
-    return await listing.list_groups(ctx)
+    return await service.list_groups(ctx)
 
 
 @routes.put(

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach, require_permission
+from coaching_service.core.auth import CUSTOMERS, coach, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
@@ -25,10 +25,9 @@ from coaching_service.core.mcp.arguments import (
 from coaching_service.core.mcp.results import Answer, Reason, Written, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Boolean, Email, ListOf, StringList, Text
-from coaching_service.people.customers import batch, batch_tools, listing
-from coaching_service.people.customers.listing import GroupNames, find_near_clients, match_groups
+from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import CustomerDetails, CustomerProfile
-from coaching_service.people.customers.service import full_name
+from coaching_service.people.customers.service import GroupNames, find_near_clients, full_name, match_groups
 from coaching_service.people.team import service as team
 
 tools = Tools()
@@ -69,7 +68,7 @@ async def list_customers(
     last date anything is scheduled on. Without a match it names the nearest. Other tools need a client's _id."""
     wanted = await match_groups(ctx, groups or [])
     list_page = partial(
-        listing.list_customers,
+        service.list_customers,
         ctx,
         archived=is_archived,
         groups=[*wanted.known, *wanted.unknown] or None,
@@ -185,7 +184,7 @@ class CreateCustomer(Arguments):
     phone = Text(max_length=50, load_default=None, allow_none=True)
     groups = StringList(load_default=list, metadata={"description": "Names of groups."})
     customers = ListOf(
-        fields.Nested(batch_tools.ClientToCreate), minimum=1, maximum=100, **optional("Instead: up to 100 clients.")
+        fields.Nested(batch.ClientToCreate), minimum=1, maximum=100, **optional("Instead: up to 100 clients.")
     )
     dryRun = Boolean(load_default=False, metadata={"description": "Of customers: only says what would be created."})
 
@@ -214,7 +213,7 @@ async def create_customer(
     all or none, not invited: who has the e-mail address or name of a client is left out."""
     if customers is not None:
         require_permission(ctx.caller, CUSTOMERS.VIEW)
-        return await batch_tools.create_several(ctx, customers, dry_run=dry_run)
+        return await batch.create_several(ctx, customers, dry_run=dry_run)
     invited = send_invitation and details["email"] is not None
     customer = await batch.create_customer(ctx, cast("CustomerDetails", details), send_invitation=invited)
     outcome = (

@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core import rate_limits
+from coaching_service.core.auth import new_token, token_hash
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
+from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import ClientDisconnected, Forbidden, SignInRejected
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities import addresses, devices, failures, store
-from coaching_service.people.identities.failures import Attempt
+from coaching_service.people.identities import models, store
 from coaching_service.people.identities.models import (
     EmailConfirmed,
     IdentityClaim,
@@ -29,6 +30,70 @@ from coaching_service.people.identities.models import (
     SubjectKind,
 )
 from coaching_service.people.identities.passwords import verify_password
+
+# --- Failed sign-ins: counted for a device that signed in before, else for the account and for the network address ----
+
+
+ACCOUNT_FAILURES, NETWORK_FAILURES = 6, 30
+# The names under which failures are counted; the last one: failures of an account from a network address.
+_DEVICE, _ACCOUNT, _NETWORK, _ACCOUNT_IN_NETWORK = "device", "account", "address", "account at address"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Whose failures a sign-in counts to: of `device` or, if it is None, of the account and the network."""
+
+    account: str
+    network: str
+    device: str | None = None
+
+    @property
+    def limits(self) -> list[tuple[str, str, int]]:
+        """The counters of failures: kind, name, and the number from which they refuse."""
+        if self.device is not None:
+            return [(_DEVICE, self.device, ACCOUNT_FAILURES)]
+        return [(_ACCOUNT, self.account, ACCOUNT_FAILURES), (_NETWORK, self.network, NETWORK_FAILURES)]
+
+    @property
+    def account_in_network(self) -> str:
+        """The name of the account at its network address."""
+        return f"{self.network} {self.account}"
+
+
+async def require_few(ctx: Context, attempt: Attempt) -> None:
+    """Raise TooManyRequests if too many failures have been counted."""
+    counts = await gather_reads(
+        ctx, *(rate_limits.get_count(ctx.services, kind, name) for kind, name, _ in attempt.limits)
+    )
+    _require_few(ctx, attempt, counts)
+
+
+async def count(ctx: Context, attempt: Attempt) -> None:
+    """Count a failure. Raises TooManyRequests if there are too many then."""
+    counts = [await rate_limits.count(ctx.services, kind, name) for kind, name, _ in attempt.limits]
+    if attempt.device is None:
+        await rate_limits.count(ctx.services, _ACCOUNT_IN_NETWORK, attempt.account_in_network)
+    _require_few(ctx, attempt, counts)
+
+
+async def clear(ctx: Context, attempt: Attempt) -> None:
+    """Reset the failures of an account and a device; the account's no longer count to the network address.
+
+    So users who share a network address and sign in after some failures do not lock it for one another.
+    """
+    await rate_limits.reset(ctx.services, _ACCOUNT, attempt.account)
+    if attempt.device is not None:
+        await rate_limits.reset(ctx.services, _DEVICE, attempt.device)
+    if number := await rate_limits.take(ctx.services, _ACCOUNT_IN_NETWORK, attempt.account_in_network):
+        await rate_limits.count(ctx.services, _NETWORK, attempt.network, number=-number)
+
+
+def _require_few(ctx: Context, attempt: Attempt, counts: list[tuple[int, int]]) -> None:
+    full = [number >= maximum for (number, _), (_, _, maximum) in zip(counts, attempt.limits, strict=True)]
+    if any(full):
+        ctx.services.metrics.sign_in_failures.labels("too_many_failures").inc()
+        raise rate_limits.too_many_requests(ctx.services, "sign-in", max(seconds for _, seconds in counts))
+
 
 CONFIRMATION_LIFETIME = timedelta(days=7)
 _CONFIRMATION = re.compile(
@@ -86,7 +151,7 @@ async def create(
         if (displaced := await store.delete_unconfirmed(ctx, email)) is not None:
             await ctx.publish(IdentityDisplaced(displaced["companyId"], displaced["subjectId"]))
     elif password_hash is None and await store.can_be_claimed(ctx, email):
-        address = addresses.normalize_email(email)
+        address = models.normalize_email(email)
         await store.claims.insert(ctx, {"address": address, "kind": kind, "subjectId": subject_id})
         return
     await store.create(ctx, subject_id, kind, email, password_hash, is_confirmed=is_confirmed)
@@ -139,7 +204,7 @@ async def change_email(ctx: Context, subject_id: ObjectId, email: str) -> EmailC
     current = await store.find_by_subject(ctx, subject_id)
     holder = current or await store.claims.find_one(ctx, {"subjectId": subject_id})
     has_password = current is not None and current["passwordHash"] is not None
-    if holder is None or holder["address"] in addresses.spellings_of(email):
+    if holder is None or holder["address"] in models.spellings_of(email):
         return EmailChange(changed=False, has_password=has_password)
     if current is not None and not await store.can_be_claimed(ctx, email):
         await store.set_email(ctx, subject_id, email)
@@ -198,12 +263,12 @@ async def verify_sign_in(
         if ctx.is_disconnected():
             raise ClientDisconnected()
         stored = await store.find_by_email(ctx.services, email)
-        device = str(session) if session else devices.find_device(ctx.services, stored, device_tokens)
-        attempt = Attempt(addresses.account_key(email), ctx.network_address, device)
-        await failures.require_few(ctx, attempt)
+        device = str(session) if session else models.find_device(ctx.services, stored, device_tokens)
+        attempt = Attempt(models.account_key(email), ctx.network_address, device)
+        await require_few(ctx, attempt)
         if await verify_password(password, stored["passwordHash"] if stored else None) and stored is not None:
             return VerifiedSignIn(_to_identity(stored), attempt)
-        await failures.count(ctx, attempt)
+        await count(ctx, attempt)
         reason = "unknown_address" if stored is None else "wrong_password"
         ctx.services.metrics.sign_in_failures.labels(reason).inc()
         raise sign_in_rejected()
@@ -221,25 +286,25 @@ async def check_password(ctx: Context, subject_id: ObjectId, password: str) -> b
         verified = await verify_sign_in(ctx, stored["address"], password, session=ctx.caller.credential_id)
     except SignInRejected:
         return False
-    await failures.clear(ctx, verified.attempt)
+    await clear(ctx, verified.attempt)
     return True
 
 
 async def clear_failures(ctx: Context, email: str) -> None:
     """Reset the count of an account's failed sign-ins."""
-    await failures.clear(ctx, Attempt(addresses.account_key(email), ctx.network_address))
+    await clear(ctx, Attempt(models.account_key(email), ctx.network_address))
 
 
 async def is_known_device(ctx: Context, email: str, device_tokens: Iterable[str]) -> bool:
     """Return whether one of `device_tokens` is the token of a device that signed in before by an e-mail address."""
     stored = await store.find_by_email(ctx.services, email)
-    return devices.find_device(ctx.services, stored, device_tokens) is not None
+    return models.find_device(ctx.services, stored, device_tokens) is not None
 
 
 async def sign_device(ctx: Context, subject_id: ObjectId) -> str:
     """Return a token for the device on which a coach or client of the company signs in; empty without an identity."""
     stored = await store.find_by_subject(ctx, subject_id)
-    return "" if stored is None else devices.sign_device(ctx.services, stored)
+    return "" if stored is None else models.sign_device(ctx.services, stored)
 
 
 async def find_password_change(ctx: Context, subject_id: ObjectId) -> datetime | None:
@@ -348,4 +413,4 @@ def confirms_email(services: Services, signature: str, token: str, email: str) -
 
 
 def _invitation(token: str, email: str) -> str:
-    return f"first access:{token}:{addresses.normalize_email(email)}"
+    return f"first access:{token}:{models.normalize_email(email)}"

@@ -14,8 +14,14 @@ from coaching_service.core.database.documents import Documents, now
 from coaching_service.core.database.portable import NotExported
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.identities.addresses import normalize_email, spellings_of
-from coaching_service.people.identities.models import IdentityClaim, PasswordReset, StoredIdentity, SubjectKind
+from coaching_service.people.identities.models import (
+    IdentityClaim,
+    PasswordReset,
+    StoredIdentity,
+    SubjectKind,
+    normalize_email,
+    spellings_of,
+)
 
 RESET_LIFETIME = timedelta(hours=1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import anyone, customer, session_only
+from coaching_service.core.auth import anyone, customer, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Forbidden
 from coaching_service.core.external_identity import Upserted

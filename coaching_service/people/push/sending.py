@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 import orjson
 import structlog
 
-from coaching_service.core.auth.secrets import SecretUnreadable
+from coaching_service.core.auth import SecretUnreadable
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain, company_of
-from coaching_service.core.outbound.client import OutboundError, OutboundResponse
-from coaching_service.people.notifications.models import PushMessage, Recipient
-from coaching_service.people.push import _encryption, keys, service, store
+from coaching_service.core.outbound import OutboundError, OutboundResponse
+from coaching_service.people.notifications import PushMessage, Recipient
+from coaching_service.people.push import _encryption, keys, models, service
 from coaching_service.people.push.models import PushTarget
 
 SEND = "send_push"
@@ -96,7 +96,7 @@ async def enqueue(ctx: Context, message: PushMessage) -> int:
     It is not sent if the client it is about is erased before, nor when it is pointless or two hours late.
     """
     of_recipient = {"subjectId": message.recipient["_id"]}
-    ids = [each["_id"] for each in await store.subscriptions.find(ctx, of_recipient, fields=("_id",))]
+    ids = [each["_id"] for each in await models.subscriptions.find(ctx, of_recipient, fields=("_id",))]
     if ctx.recorder is not None:
         ctx.recorder.sends = True
     await _enqueue(ctx, ids, message, _LIFETIME)
@@ -105,7 +105,7 @@ async def enqueue(ctx: Context, message: PushMessage) -> int:
 
 async def enqueue_test(ctx: Context) -> int:
     """Queue a message to the device of the caller's session, and return the number of messages: 0 without one."""
-    listed = await store.list_of_subject(ctx, ctx.caller.id)
+    listed = await models.list_of_subject(ctx, ctx.caller.id)
     ids = [each["_id"] for each in listed if each["sessionId"] == ctx.caller.credential_id]
     path = "/app/settings/notifications" if ctx.caller.is_coach else "/train/settings/notifications"
     text = "Notifications arrive on this device."
@@ -152,7 +152,7 @@ async def send(services: Services, job: Job) -> RunAgain | None:
     arguments, company_id = _read(job), company_of(job)
     if arguments["until"] <= now():
         return None
-    subscription = await store.find_to_send(services, company_id, arguments["subscriptionId"])
+    subscription = await models.find_to_send(services, company_id, arguments["subscriptionId"])
     if subscription is None:
         return None
     try:
@@ -217,7 +217,7 @@ async def _follow(
     if 200 <= status < 300:
         where = {"_id": subscription_id, "companyId": company_id}
         used = {"$set": {"lastUsedAt": now()}}
-        await store.subscriptions.across_companies(services).update_one(where, used, hint="_id_")
+        await models.subscriptions.across_companies(services).update_one(where, used, hint="_id_")
         return None
     if status in (404, 410):
         await _remove_gone(services, company_id, subscription_id)
@@ -231,7 +231,7 @@ async def _follow(
 async def _remove_gone(services: Services, company_id: ObjectId, subscription_id: ObjectId) -> None:
     """Delete a subscription that its push service does not know any more."""
     where = {"_id": subscription_id, "companyId": company_id}
-    await store.subscriptions.across_companies(services).delete_one(where, hint="_id_")
+    await models.subscriptions.across_companies(services).delete_one(where, hint="_id_")
 
 
 def _outcome_of(status: int) -> str:

@@ -7,7 +7,7 @@ from datetime import timedelta
 import orjson
 
 from coaching_service.core import audit
-from coaching_service.core.auth.secrets import Vault, token_hash
+from coaching_service.core.auth import Vault, token_hash
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.sealed import Sealed
@@ -16,9 +16,9 @@ from coaching_service.core.errors import Forbidden, NotFound, Unauthorized, inva
 from coaching_service.core.external_identity import Upserted
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.outbound.client import OutboundError
+from coaching_service.core.outbound import OutboundError
 from coaching_service.people.identities.models import SubjectKind
-from coaching_service.people.push import keys, store
+from coaching_service.people.push import keys, models
 from coaching_service.people.push.models import (
     NewPushSubscription,
     OwnDevice,
@@ -26,8 +26,8 @@ from coaching_service.people.push.models import (
     PushTarget,
     RenewedFields,
     SendingSubscription,
+    subscriptions,
 )
-from coaching_service.people.push.store import subscriptions
 from coaching_service.people.sessions import service as sessions
 from coaching_service.people.sessions.models import SessionsEnded
 
@@ -42,13 +42,13 @@ iterate_unreadable, rotate_master_key = _SEALED.iterate_unreadable, _SEALED.rota
 
 async def list_own(ctx: Context) -> list[PushSubscription]:
     """Return the devices on which the caller receives notifications, the newest first."""
-    stored = await store.list_of_subject(ctx, ctx.caller.id)
+    stored = await models.list_of_subject(ctx, ctx.caller.id)
     return [take(PushSubscription, each) for each in stored]
 
 
 async def list_own_devices(ctx: Context) -> list[OwnDevice]:
     """Return the devices of the caller, the newest first; `isCurrent`: the one of this session."""
-    stored = await store.list_of_subject(ctx, ctx.caller.id)
+    stored = await models.list_of_subject(ctx, ctx.caller.id)
     return [
         {
             "_id": each["_id"],
@@ -87,7 +87,7 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
         raise Unauthorized()
     endpoint_hash = token_hash(subscription["endpoint"])
     kind: SubjectKind = "coach" if ctx.caller.is_coach else "customer"
-    previous = await store.find_by_endpoint(ctx, endpoint_hash)
+    previous = await models.find_by_endpoint(ctx, endpoint_hash)
     is_own = previous is not None and previous["subjectId"] == ctx.caller.id
     subscription_id = previous["_id"] if previous is not None and is_own else ObjectId()
     target: PushTarget = {"endpoint": subscription["endpoint"], "keys": subscription["keys"]}
@@ -106,7 +106,7 @@ async def _store(ctx: Context, subscription: NewPushSubscription, key_id: Object
     await subscriptions.across_companies(ctx.services).delete_many(of_device, session=ctx.session)
     owner = {"subjectId": ctx.caller.id, "kind": kind, **of_device}
     stored = await subscriptions.insert(ctx, {"_id": subscription_id, **fields, **owner, "lastUsedAt": None})
-    surplus = (await store.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
+    surplus = (await models.list_of_subject(ctx, ctx.caller.id))[MAX_DEVICES:]
     if surplus:
         await subscriptions.delete_many(ctx, {"_id": {"$in": [each["_id"] for each in surplus]}})
     await audit.record(ctx, "pushSubscription.created", about=None if ctx.caller.is_coach else ctx.caller.id)

@@ -7,17 +7,17 @@ from datetime import datetime
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
 from coaching_service.core.database.documents import Filter
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.fields import Default, Description, Part
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Email, Text
-from coaching_service.people.account.models import Account
+from coaching_service.people.account.service import Account
 from coaching_service.people.customers.models import Customer
 from coaching_service.people.identities.models import SubjectKind
 from coaching_service.people.identities.passwords import MAX_LENGTH
 from coaching_service.people.sessions import schemas
-from coaching_service.people.team.models import Coach
+from coaching_service.people.team.service import Coach
 
 
 class StoredAccessToken(TypedDict):

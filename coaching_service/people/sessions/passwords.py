@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from coaching_service.core import audit, rate_limits
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import CompanySuspended, Forbidden, SignInRejected
 from coaching_service.core.jobs import mail, queue
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
 from coaching_service.core.jobs.queue import Job
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.assistants import service as assistants
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.passwords import hash_password

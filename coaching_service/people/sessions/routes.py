@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import any_session, public
+from coaching_service.core.auth import any_session, public
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import CompanySuspended, Conflict, Forbidden, SignInRejected, TooManyRequests
 from coaching_service.core.http.routes import Routes

@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 import structlog
 
 from coaching_service.core import rate_limits
-from coaching_service.core.auth.access import CUSTOMERS
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.auth import CUSTOMERS, Principal, new_token, token_hash
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import Forbidden, SignInRejected, Unauthorized
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
@@ -23,22 +25,123 @@ from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
-from coaching_service.people.identities import failures
+from coaching_service.people.identities import service as failures
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import IdentityDisplaced, SubjectKind
 from coaching_service.people.identities.passwords import hash_password
 from coaching_service.people.identities.service import Identity
-from coaching_service.people.sessions import store
 from coaching_service.people.sessions.models import (
     AccessToken,
     NewSession,
+    Session,
     SessionsEnded,
     SessionTokens,
     SessionWithSubject,
     SignedIn,
 )
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachRemoved, SignInEmailChanged
+from coaching_service.people.team.service import CoachRemoved, SignInEmailChanged
+
+# --- Sign-in sessions in the database: tokens are stored as hashes ----------------------------------------------------
+# Each session is a family of refresh tokens; only the latest is valid.
+
+
+ACCESS_LIFETIME = timedelta(hours=1)
+FAMILY_LIFETIME = timedelta(days=30)
+_MAX_ACCESS_TOKENS = 5
+
+_sessions = Documents[Session](
+    "sessions",
+    (Index(("subjectId",)),),
+    client_field="subjectId",
+    secret=True,
+    global_indexes=(
+        Index(("access.hash",), unique=True),
+        Index(("familyHash",), unique=True, partial_filter=(("familyHash", {"$exists": True}),)),
+        Index(("expiresAt",), expire_after=0),
+    ),
+    cross_company_reason="a session is found by the hash of its token before its company is known",
+    placement=Unsharded("a token is unique among all companies, and found by its hash at each request"),
+    transfer=NotExported("tokens"),
+)
+
+
+async def create(
+    ctx: Context, session: NewSession, access_hash: str, access_lifetime: timedelta, lifetime: timedelta
+) -> Session:
+    """Store a session that ends after `lifetime`, with its first access token."""
+    at = now()
+    access = [{"hash": access_hash, "until": at + access_lifetime}]
+    return await _sessions.insert(ctx, {**session, "access": access, "expiresAt": at + lifetime})
+
+
+async def find_by_access(
+    services: Services, access_hash: str, application: str | None = None
+) -> SessionWithSubject | None:
+    """Return the session with this unexpired access token, in one round trip, or None.
+
+    `application` is the one the session was created for; None: the REST interface.
+    """
+    unexpired = {"$elemMatch": {"hash": access_hash, "until": {"$gt": now()}}}
+    return await _with_subject(services, {"access": unexpired, "application": application})
+
+
+async def find_by_refresh(services: Services, family_hash: str, refresh_hash: str) -> SessionWithSubject | None:
+    """Return the session whose valid refresh token has this hash, or None."""
+    return await _with_subject(services, _valid_refresh(family_hash, refresh_hash))
+
+
+def _valid_refresh(family_hash: str, refresh_hash: str) -> Filter:
+    return {"familyHash": family_hash, "refreshHash": refresh_hash, "expiresAt": {"$gt": now()}}
+
+
+async def _with_subject(services: Services, where: Filter) -> SessionWithSubject | None:
+    stages: list[Document] = [
+        {"$match": where},
+        {"$project": {"access.hash": 0, "familyHash": 0, "refreshHash": 0}},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$lookup": {"from": "coaches", "localField": "subjectId", "foreignField": "_id", "as": "coach"}},
+        {
+            "$lookup": {
+                "from": "customers",
+                "localField": "subjectId",
+                "foreignField": "_id",
+                "let": {"companyId": "$companyId"},
+                "as": "customer",
+                "pipeline": [
+                    {"$match": {"$expr": {"$eq": ["$companyId", "$$companyId"]}}},
+                    {
+                        "$project": {
+                            "name": 1,
+                            "email": 1,
+                            "timezone": 1,
+                            "loadUnit": 1,
+                            "customerRoleData.assignedTo": 1,
+                            "customerRoleData.isArchived": 1,
+                        }
+                    },
+                ],
+            }
+        },
+    ]
+    result: list[Any] = await aggregate_all(_sessions.across_companies(services), stages)
+    return result[0] if result else None
+
+
+async def rotate(
+    services: Services, family_hash: str, refresh_hash: str, new_refresh_hash: str, access_hash: str
+) -> bool:
+    """Replace the refresh token of a family and add an access token; returns whether the refresh token was valid."""
+    at = now()
+    access = {"hash": access_hash, "until": at + ACCESS_LIFETIME}
+    change = {
+        "$set": {"refreshHash": new_refresh_hash, "expiresAt": at + FAMILY_LIFETIME, "updatedAt": at},
+        "$push": {"access": {"$each": [access], "$slice": -_MAX_ACCESS_TOKENS}},
+        "$inc": {"version": 1},
+    }
+    where = _valid_refresh(family_hash, refresh_hash)
+    return (await _sessions.across_companies(services).update_one(where, change)).modified_count == 1
+
 
 # --- The mail with the token by which a coach or client confirms the e-mail address -----------------------------------
 
@@ -183,10 +286,10 @@ async def create_session(ctx: Context, subject_id: ObjectId, kind: SubjectKind) 
         "refreshHash": token_hash(refresh_token),
         "impersonatedBy": None,
     }
-    await store.create(ctx, session, token_hash(access), store.ACCESS_LIFETIME, store.FAMILY_LIFETIME)
+    await create(ctx, session, token_hash(access), ACCESS_LIFETIME, FAMILY_LIFETIME)
     device_token = await identities.sign_device(ctx, subject_id)
     return {
-        **_token_response(access, store.ACCESS_LIFETIME),
+        **_token_response(access, ACCESS_LIFETIME),
         "refreshToken": refresh_token,
         "deviceToken": device_token,
     }
@@ -196,7 +299,7 @@ async def impersonate(ctx: Context, customer_id: ObjectId) -> AccessToken:
     """Return a client's session for the caller: 15 minutes long, marked as impersonated, not renewable."""
     access = new_token()
     session: NewSession = {"subjectId": customer_id, "kind": "customer", "impersonatedBy": ctx.caller.id}
-    await store.create(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
+    await create(ctx, session, token_hash(access), IMPERSONATION_LIFETIME, IMPERSONATION_LIFETIME)
     return _token_response(access, IMPERSONATION_LIFETIME)
 
 
@@ -213,17 +316,17 @@ async def refresh(ctx: Context, token: str) -> SessionTokens:
     rejected = SignInRejected("The refresh token is not valid; sign in again")
     family = token.partition(".")[0]
     family_hash = token_hash(family)
-    session = await store.find_by_refresh(ctx.services, family_hash, token_hash(token))
+    session = await find_by_refresh(ctx.services, family_hash, token_hash(token))
     if session is not None and to_principal(session) is None:
         raise rejected
     access, renewed = new_token(), f"{family}.{new_token()}"
-    if not await store.rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
-        ended = await store.sessions.across_companies(ctx.services).find_one({"familyHash": family_hash})
+    if not await rotate(ctx.services, family_hash, token_hash(token), token_hash(renewed), token_hash(access)):
+        ended = await _sessions.across_companies(ctx.services).find_one({"familyHash": family_hash})
         if ended is not None:
             await _end(ctx, SessionsEnded(ended["companyId"], ended["subjectId"], session_id=ended["_id"]))
             log.warning("spent refresh token", session=str(ended["_id"]), company=str(ended["companyId"]))
         raise rejected
-    return {**_token_response(access, store.ACCESS_LIFETIME), "refreshToken": renewed}
+    return {**_token_response(access, ACCESS_LIFETIME), "refreshToken": renewed}
 
 
 async def sign_out(ctx: Context) -> None:
@@ -249,7 +352,7 @@ async def end_sessions(ctx: Context, subject_id: ObjectId) -> None:
 @transactional
 async def _end(ctx: Context, which: SessionsEnded) -> int:
     """End sessions with what depends on them; returns how many there were."""
-    sessions = store.sessions.across_companies(ctx.services)
+    sessions = _sessions.across_companies(ctx.services)
     number = (await sessions.delete_many(which.filter("_id"), session=ctx.session)).deleted_count
     await ctx.publish(which)
     return number
@@ -267,12 +370,12 @@ async def end_displaced_sessions(ctx: Context, event: IdentityDisplaced) -> None
 
 async def hold_session(ctx: Context, session_id: ObjectId) -> bool:
     """Return whether a session exists; until the caller's transaction ends, it cannot be ended."""
-    return await store.sessions.set_derived(ctx, {"_id": session_id}, {"$inc": {"version": 1}}) == 1
+    return await _sessions.set_derived(ctx, {"_id": session_id}, {"$inc": {"version": 1}}) == 1
 
 
 async def count_open(ctx: Context, subject_id: ObjectId) -> int:
     """Return the number of sessions of a coach or client of the company that have not ended."""
-    return await store.sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
+    return await _sessions.count(ctx, {"subjectId": subject_id, "expiresAt": {"$gt": now()}})
 
 
 # --- authentication --------------------------------------------------------------------------------------------------
@@ -287,7 +390,7 @@ async def authenticate(services: Services, access_token: str) -> Principal:
 
 async def find_principal(services: Services, access_hash: str) -> Principal | None:
     """Return the user of the access token with this hash, or None."""
-    session = await store.find_by_access(services, access_hash)
+    session = await find_by_access(services, access_hash)
     return None if session is None or not await _may_act(services, session) else to_principal(session)
 
 

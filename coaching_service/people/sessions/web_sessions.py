@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from coaching_service.core.auth.principal import Principal
-from coaching_service.core.auth.secrets import new_token, token_hash
+from coaching_service.core.auth import Principal, new_token, token_hash
 from coaching_service.core.database import outcome
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
@@ -16,7 +15,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.people.customers import service as first_access
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import SubjectKind
-from coaching_service.people.sessions import service, store
+from coaching_service.people.sessions import service
 from coaching_service.people.sessions.models import NewSession, OwnSession, Session, SessionUse
 
 COACH_LIFETIME, COACH_IDLE_LIFETIME = timedelta(hours=12), timedelta(hours=2)
@@ -63,7 +62,7 @@ async def sign_up(
 async def start_for_coach(ctx: Context, coach_id: ObjectId) -> StartedSession:
     """Start a session of a coach of the company: it ends after 12 hours, or 2 hours without a request."""
     token = new_token()
-    await store.create(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
+    await service.create(ctx, _session_of(coach_id, "coach"), token_hash(token), COACH_IDLE_LIFETIME, COACH_LIFETIME)
     return StartedSession(token, "coach", COACH_LIFETIME, await identities.sign_device(ctx, coach_id))
 
 
@@ -72,7 +71,7 @@ async def start_for_customer(ctx: Context, customer_id: ObjectId, device: str) -
     token = new_token()
     session = _session_of(customer_id, "customer")
     session |= {"device": device[:_MAX_DEVICE_LENGTH], "lastUsedAt": now()}
-    await store.create(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
+    await service.create(ctx, session, token_hash(token), CUSTOMER_LIFETIME, CUSTOMER_LIFETIME)
     return StartedSession(token, "customer", CUSTOMER_LIFETIME, await identities.sign_device(ctx, customer_id))
 
 
@@ -86,7 +85,7 @@ async def find_principal(services: Services, token: str, *, extends: bool = True
     None if the token is unknown or expired, or the user may not sign in any more.
     """
     access_hash = token_hash(token)
-    session = await store.find_by_access(services, access_hash, _APPLICATION)
+    session = await service.find_by_access(services, access_hash, _APPLICATION)
     if session is None:
         return None
     if extends:
@@ -104,7 +103,9 @@ async def _extend(services: Services, access_hash: str, session: Session) -> Non
         change = {"access.0.until": extended}
     if extended - until > extended_after:
         with outcome.incidental():
-            await store.sessions.across_companies(services).update_one({"access.hash": access_hash}, {"$set": change})
+            await service._sessions.across_companies(services).update_one(
+                {"access.hash": access_hash}, {"$set": change}
+            )
 
 
 async def list_own(ctx: Context) -> list[OwnSession]:
@@ -134,7 +135,7 @@ async def find_last_use(ctx: Context, customer_id: ObjectId) -> datetime | None:
 
 async def _list_open(ctx: Context, subject_id: ObjectId) -> list[SessionUse]:
     where = {"subjectId": subject_id, "application": _APPLICATION, "expiresAt": {"$gt": now()}}
-    return await store.sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))
+    return await service._sessions.find(ctx, where, fields=("device", "createdAt", "lastUsedAt"))
 
 
 def _last_used(session: Session | SessionUse) -> datetime:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import owner_session
+from coaching_service.core.auth import owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of
@@ -10,7 +10,7 @@ from coaching_service.core.http.routes import Routes, list_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.people.team import service
-from coaching_service.people.team.models import Coach, Employee, EmployeeChange, EmployeePermissions, NewEmployee
+from coaching_service.people.team.service import Coach, Employee, EmployeeChange, EmployeePermissions, NewEmployee
 
 routes = Routes("/coach/employees", tag="Team", path_descriptions={"employeeId": "The identifier of the employee."})
 

@@ -3,37 +3,164 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
 
-from coaching_service.core.auth.access import ALL_PERMISSIONS
-from coaching_service.core.auth.principal import Company, Principal, Via
+from marshmallow import fields
+
+from coaching_service.core.auth import ALL_PERMISSIONS, Company, Principal, Via
 from coaching_service.core.database import outcome
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import NotExported
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.database.worker_thread import aggregate_all
 from coaching_service.core.errors import NotFound
+from coaching_service.core.events import DomainEvent
+from coaching_service.core.fields import Change, Default, Description, Private, private_of
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail, subject_with
+from coaching_service.core.validation import Choice, Email, ListOf, Text, Version
 from coaching_service.people import invitations, notification_settings
 from coaching_service.people.account import service as account
-from coaching_service.people.identities import addresses
+from coaching_service.people.account.service import Account
+from coaching_service.people.identities import models
 from coaching_service.people.identities import service as identities
 from coaching_service.people.identities.models import EmailConfirmed
 from coaching_service.people.notification_settings import NotificationSettings, SomeSettings
-from coaching_service.people.team import store
-from coaching_service.people.team.models import (
-    Coach,
-    CoachNotificationsChanged,
-    CoachRemoved,
-    CustomersScope,
-    EmployeeChange,
-    SignInEmailChanged,
+
+# --- Coaches as they are sent, stored and returned --------------------------------------------------------------------
+
+
+# --- The field of requests with permissions ---------------------------------------------------------------------------
+
+
+class Permissions(ListOf):
+    """Permissions by name, without duplicates, sorted."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(Choice(*sorted(ALL_PERMISSIONS)), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> list[Any]:
+        return sorted(set(super()._deserialize(value, attr, data, **kwargs)))
+
+
+CoachRole = Literal["OWNER", "EMPLOYEE"]
+CustomersScope = Literal["all", "assigned"]
+PERMISSIONS = (
+    "`area.action`; areas: customers, exercises, programs, forms, metrics, nutrition; "
+    "actions: view, create, edit, delete."
 )
-from coaching_service.people.team.store import coaches
+
+
+class CoachName(TypedDict):
+    """Who a coach is."""
+
+    name: Annotated[str, Text()]
+    email: Annotated[str, Email()]
+
+
+class CoachRights(TypedDict):
+    """What a coach may do: an owner has all permissions, and the scope `all`."""
+
+    permissions: Annotated[
+        list[str], Permissions(), fields.List(fields.String()), Default(list), Description(PERMISSIONS)
+    ]
+    customersScope: Annotated[CustomersScope, Default("all")]
+
+
+class _CoachRole(TypedDict):
+    role: CoachRole
+
+
+class _EmployeeRole(TypedDict):
+    role: Literal["EMPLOYEE"]
+
+
+class Coach(CoachName, _CoachRole, CoachRights, Stored):
+    """A stored coach; `notifications` are absent until the coach changes them."""
+
+    notifications: NotRequired[Annotated[SomeSettings, Private]]
+
+
+class Employee(CoachName, _EmployeeRole, CoachRights, Stored):
+    """An employee of the company."""
+
+
+class CoachWithCompany(Coach):
+    """A coach with the company's document."""
+
+    company: Account
+
+
+class NewEmployee(CoachName, CoachRights):
+    """An employee to add."""
+
+
+class EmployeePermissions(TypedDict):
+    """The permissions of an employee, and the clients they apply to."""
+
+    permissions: Annotated[list[str], Permissions(), Description(PERMISSIONS)]
+    customersScope: NotRequired[CustomersScope]
+    version: NotRequired[Annotated[int, Version()]]
+
+
+EmployeeChange: TypeAlias = Change[NewEmployee]
+
+
+# --- Domain events about coaches --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CoachRemoved(DomainEvent):
+    """An employee was removed from the company."""
+
+    coach_id: ObjectId
+
+
+@dataclass(frozen=True)
+class CoachNotificationsChanged(DomainEvent):
+    """A coach has changed which notifications to get, how or when."""
+
+    coach_id: ObjectId
+
+
+@dataclass(frozen=True)
+class SignInEmailChanged(DomainEvent):
+    """An employee signs in by another e-mail address."""
+
+    coach_id: ObjectId
+
+
+# --- Coaches in the database ------------------------------------------------------------------------------------------
+
+
+coaches = Documents[Coach](
+    "coaches",
+    (Index(("_id",)), Index(("role", "createdAt"))),
+    private=private_of(Coach),
+    cross_company_reason="a session or the command line knows a coach before it knows the company",
+    is_cached=True,
+    placement=Unsharded("joined to keys, sessions and grants, on the shard of these"),
+    transfer=NotExported("exported as coaches.jsonl; an import finds coaches by their e-mail address"),
+)
+
+
+async def find_with_company(services: Services, where: Filter) -> CoachWithCompany | None:
+    """Return the coach of `where` with the `company`, in one round trip; None if either is deleted."""
+    stages: list[Document] = [
+        {"$match": where},
+        {"$lookup": {"from": "companies", "localField": "companyId", "foreignField": "_id", "as": "company"}},
+        {"$unwind": "$company"},
+    ]
+    result: list[Any] = await aggregate_all(coaches.across_companies(services), stages)
+    return result[0] if result else None
+
 
 _ALL: Filter = {"role": {"$in": ["OWNER", "EMPLOYEE"]}}
 
@@ -121,7 +248,7 @@ def to_principal(coach: Coach, company: Company, via: Via, credential_id: Object
 
 async def get_principal(services: Services, coach_id: ObjectId) -> Principal | None:
     """Return a coach as a principal; None if there is no such coach. Raises CompanySuspended."""
-    coach = await store.find_with_company(services, {"_id": coach_id})
+    coach = await find_with_company(services, {"_id": coach_id})
     return None if coach is None else to_principal(coach, account.to_company(coach["company"]), "session", coach_id)
 
 
@@ -130,7 +257,7 @@ async def get_owner(services: Services, company_id: ObjectId) -> Principal:
 
     Raises NotFound if the company is deleted.
     """
-    owner = await store.find_with_company(services, {"companyId": company_id, "role": "OWNER"})
+    owner = await find_with_company(services, {"companyId": company_id, "role": "OWNER"})
     if owner is None:
         raise NotFound("company")
     company = account.to_company(owner["company"], even_suspended=True)
@@ -274,7 +401,7 @@ async def _queue_invitation(ctx: Context, employee_id: ObjectId, name: str, emai
     }
     addition = f"Applications can send the password with this token to POST /auth/password/reset: {token}"
     subject = subject_with(company, "Welcome to the team of {}", "Welcome to the team")
-    welcome = NewMail(addresses.normalize_email(email), subject, body, text_addition=addition)
+    welcome = NewMail(models.normalize_email(email), subject, body, text_addition=addition)
     await mail.enqueue_mail(ctx, welcome)
 
 

@@ -15,22 +15,22 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from coaching_service.core.auth.secrets import SecretUnreadable, new_token
+from coaching_service.core.auth import SecretUnreadable, new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import batches
-from coaching_service.core.database import leases
+from coaching_service.core.database import across_companies
 from coaching_service.core.database.connection import as_service_error, unreachable
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import CursorExpired, NotFound
+from coaching_service.core.events import Listener
 from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail
 from coaching_service.core.jobs.mail import MailBody, NewMail
 from coaching_service.core.metrics import read_backlog
-from coaching_service.core.outbound.client import OutboundError
-from coaching_service.core.signals import Listener
+from coaching_service.core.outbound import OutboundError
 from coaching_service.core.slots import RequestSlots
 from coaching_service.people.account import service
 from coaching_service.people.changes import events
@@ -38,9 +38,14 @@ from coaching_service.people.changes.models import Event
 from coaching_service.people.customers import service as customers
 from coaching_service.people.team import service as team
 from coaching_service.people.webhooks import service as _signatures
-from coaching_service.people.webhooks import store
-from coaching_service.people.webhooks.deliveries import new_delivery
-from coaching_service.people.webhooks.models import TEST_EVENT, AttemptResult, DueDelivery, WebhookSecrets
+from coaching_service.people.webhooks import service as store
+from coaching_service.people.webhooks.service import (
+    TEST_EVENT,
+    AttemptResult,
+    DueDelivery,
+    WebhookSecrets,
+    new_delivery,
+)
 
 # --- How many attempts run at the same time: limits for each webhook and in total, lower for slow receivers -----------
 
@@ -475,9 +480,9 @@ class Dispatcher:
         try:
             while True:
                 try:
-                    if await leases.acquire(self._services, _LEASE_NAME, self._holder):
+                    if await across_companies.acquire(self._services, _LEASE_NAME, self._holder):
                         await self._deliver()
-                except* leases.LeaseLost:
+                except* across_companies.LeaseLost:
                     log.info("another process sends webhooks")
                 except* Exception as errors:  # noqa: BLE001 - the dispatcher has to survive the loss of the database
                     self._report_failure(errors.exceptions[0])
@@ -485,7 +490,7 @@ class Dispatcher:
         finally:
             with suppress(Exception):
                 async with asyncio.timeout(_RELEASE_SECONDS):
-                    await leases.release(self._services, _LEASE_NAME, self._holder)
+                    await across_companies.release(self._services, _LEASE_NAME, self._holder)
 
     def _report_failure(self, error: BaseException) -> None:
         """Log a failure, only the first until webhooks are sent again."""
@@ -508,12 +513,12 @@ class Dispatcher:
         while True:
             await asyncio.sleep(_RENEW_SECONDS)
             try:
-                async with asyncio.timeout(leases.LEASE.total_seconds() - 2 * _RENEW_SECONDS):
-                    is_holder = await leases.acquire(self._services, _LEASE_NAME, self._holder)
+                async with asyncio.timeout(across_companies.LEASE.total_seconds() - 2 * _RENEW_SECONDS):
+                    is_holder = await across_companies.acquire(self._services, _LEASE_NAME, self._holder)
             except TimeoutError:
                 raise unreachable() from None
             if not is_holder:
-                raise leases.LeaseLost
+                raise across_companies.LeaseLost
 
     async def _update_lanes(self, tasks: asyncio.TaskGroup) -> None:
         """Begin with webhooks that have become active, end with inactive ones, and notify the others.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import owner
+from coaching_service.core.auth import owner
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.core.validation import patch_of
-from coaching_service.people.webhooks import deliveries, service
-from coaching_service.people.webhooks.models import (
+from coaching_service.people.webhooks import service
+from coaching_service.people.webhooks.service import (
     Delivery,
     DeliveryQuery,
     NewWebhook,
@@ -79,7 +79,7 @@ async def send_webhook_test(ctx: Context, webhook_id: ObjectId) -> Delivery:
 
     The response is the delivery before its attempt: read it again for the result.
     """
-    return await deliveries.send_test(ctx, webhook_id)
+    return await service.send_test(ctx, webhook_id)
 
 
 @routes.post("/{webhookId}/rotate-secret", access=owner(), status=200, returns=_WITH_SECRET)
@@ -94,7 +94,7 @@ async def rotate_webhook_secret(ctx: Context, webhook_id: ObjectId) -> WebhookWi
 @routes.get("/{webhookId}/deliveries", access=owner())
 async def list_webhook_deliveries(ctx: Context, webhook_id: ObjectId, query: DeliveryQuery) -> CursorPage[Delivery]:
     """List the deliveries of a webhook of the last 30 days, newest first."""
-    return await deliveries.list_deliveries(
+    return await service.list_deliveries(
         ctx, webhook_id, limit=query["limit"], after=query["after"], status=query["status"]
     )
 
@@ -105,4 +105,4 @@ async def redeliver_webhook_event(ctx: Context, webhook_id: ObjectId, delivery_i
 
     The response is the delivery before the new attempt.
     """
-    return await deliveries.redeliver(ctx, webhook_id, delivery_id)
+    return await service.redeliver(ctx, webhook_id, delivery_id)

@@ -7,10 +7,10 @@ from typing import Annotated, NotRequired, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.fields import Default, Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PartQuery
+from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Date
 from coaching_service.people.customers.attention_events import WEIGHTS

@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 
 import structlog
 
-from coaching_service.core.auth.access import CUSTOMERS
+from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.database.connection import as_service_error
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import now
@@ -23,17 +23,16 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
-from coaching_service.people import notification_settings
-from coaching_service.people.account.models import CompanyResumed, FigureSettingsChanged
+from coaching_service.people import notification_settings, notifications
+from coaching_service.people.account.service import CompanyResumed, FigureSettingsChanged
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import RENEWAL
 from coaching_service.people.customers.models import Customer, FigureLane, Reason, ReasonType
 from coaching_service.people.notification_settings import NotificationSettings
-from coaching_service.people.notifications import sending as notifications
-from coaching_service.people.notifications.models import DueNotification, Message, Notification
+from coaching_service.people.notifications import DueNotification, Message, Notification
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachNotificationsChanged
+from coaching_service.people.team.service import CoachNotificationsChanged
 from coaching_service.progress.attention import service as attention
 
 # --- The digest of a coach: which clients need attention, at a local hour of weekdays, nothing if none does -----------

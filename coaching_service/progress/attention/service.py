@@ -2,43 +2,540 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from functools import partial
+from itertools import islice
+from typing import TypedDict
 
 from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.transactions import transactional
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import History
+from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.database.worker_thread import on_worker_thread
+from coaching_service.core.dates import local_date, midnight
 from coaching_service.core.errors import Conflict
 from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import AttentionSettings
+from coaching_service.people.account.service import AttentionSettings
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import NO_ABSENCES, Absences
+from coaching_service.people.availability.models import Availability
 from coaching_service.people.customers import attention_events, derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.attention_events import RENEWAL
-from coaching_service.people.customers.models import Attention, Customer, FigureMark, ReasonType
+from coaching_service.people.customers.attention_events import RENEWAL, WEIGHTS
+from coaching_service.people.customers.models import Attention, Customer, DatedCount, FigureMark, Reason, ReasonType
 from coaching_service.progress import reminders
-from coaching_service.progress.attention import store
 from coaching_service.progress.attention.models import (
     AttentionCustomer,
     AttentionEntry,
     AttentionReason,
     DismissalFields,
+    StoredDismissal,
 )
-from coaching_service.progress.attention.reasons import (
-    DatedReason,
-    LoadedClient,
-    Quotes,
-    find_reasons,
-    load_clients,
-    quote_causes,
-    summarize,
-)
-from coaching_service.progress.compliance.models import ClientFigures
+from coaching_service.progress.compliance import service as compliance
+from coaching_service.progress.compliance.models import ClientFigures, DayCompliance
+from coaching_service.progress.conversation import service as conversation
+from coaching_service.progress.form_requests import service as form_requests
+from coaching_service.progress.form_responses import service as form_responses
+from coaching_service.progress.notes import service as notes
+from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.reminders import ClientDay
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.workouts.reports import blocks as queries
+from coaching_service.training.workouts.reports.models import LatestSessions
+
+# --- Dismissed reasons in the database --------------------------------------------------------------------------------
+
+
+_dismissals = Documents[StoredDismissal](
+    "attentionDismissals",
+    (Index(("customerId", "reason"), unique=True),),
+    client_field="customerId",
+    history=History("attention_dismissal"),
+    transfer=Portable(StoredDismissal, RECORDS, references={"customerId": "customers"}),
+)
+
+
+# --- The rules of attention: why a client needs a coach and how urgently, free of the database ------------------------
+# `since` is the time at which a reason began. Of what the client sends or achieves it is the time of the newest; of
+# missed workouts and overdue check-ins the first day that `count` includes. Low compliance and an empty schedule keep
+# the
+# `since` at which they were first found. A dismissed reason comes back when its newest occurrence is later: that is
+# `since`, but for missed workouts the first day of the latest run of uncompleted workout days, and for overdue check-
+# ins
+# the day of the newest.
+
+
+# The reasons whose `since` is the time of the newest of those that `count` includes.
+DATED_BY_NEWEST = frozenset({"health_note", "unread_message", "check_in_to_review", "personal_record"})
+MISSED_DAYS, MOST_COUNTED_MISSED = 7, 3
+
+NEVER_SCHEDULED = "Nothing was ever scheduled"
+
+OVERDUE_DAYS = 14
+ENDING_DAYS = 7
+RECORD_DAYS = 7
+RETURNING_DAYS = 2
+_MOST_IDLE_DAYS = 3_660  # that are looked at, for one on which the client was not absent
+
+
+@dataclass(frozen=True)
+class DatedReason:
+    """A reason, and the time of its newest occurrence: once that is later, a dismissed reason comes back."""
+
+    reason: Reason
+    newest: datetime
+
+
+@dataclass(frozen=True)
+class ClientState:
+    """What the reasons of a client are found from; dates are local to the client.
+
+    `days`: the days of the last 90 and the next days with anything scheduled, in order. `pending_forms`: the number of
+    forms without an answer by date, `records` the number of personal records. `program_end`: the last date of the
+    assigned programs. `previous`: the `since` of the reasons that were found the last time. `absences`: the days on
+    which the client does not train.
+    """
+
+    today: date
+    timezone: str
+    created: date
+    days: Sequence[DayCompliance] = ()
+    last_trained: date | None = None
+    compliance: float | None = None
+    pending_forms: Mapping[date, int] = field(default_factory=dict)
+    records: Mapping[date, int] = field(default_factory=dict)
+    health_notes: DatedCount | None = None
+    erasure_requested: datetime | None = None
+    unread: DatedCount | None = None
+    to_review: DatedCount | None = None
+    program_end: date | None = None
+    previous: Mapping[ReasonType, datetime] = field(default_factory=dict)
+    absences: Absences = NO_ABSENCES
+
+    @property
+    def absence(self) -> Availability | None:
+        """The period in which the client does not train today, or None."""
+        return self.absences.find(self.today)
+
+    def days_ago(self, days: int) -> date:
+        """Return the date so many days before today."""
+        return self.today - timedelta(days=days)
+
+    def start_of(self, day: date) -> datetime:
+        """Return the time at which a local day begins, in UTC."""
+        return midnight(day, self.timezone)
+
+
+def find_reasons(state: ClientState, settings: AttentionSettings) -> list[DatedReason]:
+    """Return every reason why a client needs attention, dismissed ones included, most important first.
+
+    On a day on which the client does not train, nothing follows from work that is not done.
+    """
+    reasons = [
+        _dated("health_note", state.health_notes),
+        _find_erasure_request(state),
+        _dated("unread_message", state.unread),
+        _dated("check_in_to_review", state.to_review),
+        *(rule(state, settings) for rule in (*(_WORK_RULES if state.absence is None else ()), *_RULES)),
+    ]
+    return [reason for reason in reasons if reason is not None]
+
+
+def _make_reason(
+    reason_type: ReasonType, since: datetime, count: int = 1, *, newest: datetime | None = None
+) -> DatedReason:
+    return DatedReason({"type": reason_type, "since": since, "count": count}, newest or since)
+
+
+def _dated(reason_type: ReasonType, counted: DatedCount | None) -> DatedReason | None:
+    return _make_reason(reason_type, counted["newest"], counted["count"]) if counted else None
+
+
+def _find_erasure_request(state: ClientState) -> DatedReason | None:
+    """Return the client asked for erasure; the reason ends with the client."""
+    return _make_reason("erasure_requested", state.erasure_requested) if state.erasure_requested else None
+
+
+def _find_overdue(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Forms without an answer of the last 14 days before today on which the client trained."""
+    first_day = state.days_ago(OVERDUE_DAYS)
+    overdue = {
+        day: n for day, n in state.pending_forms.items() if first_day <= day < state.today and day not in state.absences
+    }
+    if not overdue:
+        return None
+    first, newest = state.start_of(min(overdue)), state.start_of(max(overdue))
+    return _make_reason("check_in_overdue", first, sum(overdue.values()), newest=newest)
+
+
+def _find_missed(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Uncompleted workout days of the last 7: those that count in the compliance rate of 7 days."""
+    first = str(state.days_ago(MISSED_DAYS - 1))
+    missed = [day for day in _past_workout_days(state) if day["date"] >= first and not day["isCompleted"]]
+    if not missed:
+        return None
+    since, newest = missed[0]["date"], _start_of_missed_run(state)
+    starts = [state.start_of(date.fromisoformat(day)) for day in (since, newest)]
+    return _make_reason("missed_workout", starts[0], len(missed), newest=starts[1])
+
+
+def _past_workout_days(state: ClientState) -> list[DayCompliance]:
+    return [day for day in state.days if day["isWorkoutDay"] and day["date"] < str(state.today)]
+
+
+def _start_of_missed_run(state: ClientState) -> str:
+    """Return the first day of the latest run of uncompleted workout days before today."""
+    past = _past_workout_days(state)
+    while past[-1]["isCompleted"]:
+        past.pop()
+    start = past[-1]["date"]
+    while past and not past[-1]["isCompleted"]:
+        start = past.pop()["date"]
+    return start
+
+
+def _find_inactive(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
+    """Return no session in the last days of training; of a client who has never trained: not created in them."""
+    last = state.last_trained or state.created
+    first = max(last.toordinal() + 1, state.today.toordinal() - _MOST_IDLE_DAYS)
+    idle = (date.fromordinal(number) for number in range(first, state.today.toordinal() + 1))
+    days = settings["inactiveDays"]
+    if sum(1 for _ in islice((day for day in idle if day not in state.absences), days)) < days:
+        return None
+    return _make_reason("inactive", state.start_of(last))
+
+
+def _find_low_compliance(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
+    """Return the compliance rate of 30 days is low."""
+    if state.compliance is None or state.compliance >= settings["complianceBelow"]:
+        return None
+    return _lasting(state, "low_compliance", state.start_of(state.today))
+
+
+def _find_nothing_scheduled(state: ClientState, settings: AttentionSettings) -> DatedReason | None:
+    """Return no workout day from today to some days ahead, unless the client is away on all days after today."""
+    first, last = str(state.today), str(state.today + timedelta(days=settings["horizonDays"]))
+    if any(day["isWorkoutDay"] and first <= day["date"] <= last for day in state.days):
+        return None
+    ahead = [state.today + timedelta(days=number) for number in range(1, settings["horizonDays"] + 1)]
+    if ahead and all(day in state.absences for day in ahead):
+        return None
+    return _lasting(state, "nothing_scheduled", state.start_of(state.today))
+
+
+def _find_program_ending(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Return the last of the assigned programs ends today or within 7 days."""
+    end = state.program_end
+    if end is None or not state.today <= end <= state.today + timedelta(days=ENDING_DAYS):
+        return None
+    return _make_reason("program_ending", state.start_of(end - timedelta(days=ENDING_DAYS)))
+
+
+def _find_records(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Personal records of the last 7 days, today included."""
+    records = {day: n for day, n in state.records.items() if state.days_ago(RECORD_DAYS - 1) <= day <= state.today}
+    if not records:
+        return None
+    return _make_reason("personal_record", state.start_of(max(records)), sum(records.values()))
+
+
+def _find_returning(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Return the client is absent today, and trains again within 3 days."""
+    if state.absence is None or state.absence["until"] is None:
+        return None
+    until = date.fromisoformat(state.absence["until"])
+    if until > state.today + timedelta(days=RETURNING_DAYS):
+        return None
+    begun = max(date.fromisoformat(state.absence["from"]), until - timedelta(days=RETURNING_DAYS))
+    return _make_reason("returning", state.start_of(begun))
+
+
+def _find_unavailable(state: ClientState, _: AttentionSettings) -> DatedReason | None:
+    """Return the client is absent today."""
+    if state.absence is None:
+        return None
+    return _make_reason("unavailable", state.start_of(date.fromisoformat(state.absence["from"])))
+
+
+_Rule = Callable[[ClientState, AttentionSettings], DatedReason | None]
+# What follows from work that is not done.
+_WORK_RULES: Sequence[_Rule] = (
+    _find_overdue,
+    _find_missed,
+    _find_inactive,
+    _find_low_compliance,
+    _find_nothing_scheduled,
+)
+_RULES: Sequence[_Rule] = (_find_program_ending, _find_returning, _find_records, _find_unavailable)
+
+
+def _lasting(state: ClientState, reason_type: ReasonType, since: datetime) -> DatedReason:
+    """Return a reason that keeps its `since` for as long as it lasts."""
+    return _make_reason(reason_type, state.previous.get(reason_type, since))
+
+
+def summarize(
+    reasons: Sequence[DatedReason], dismissals: Mapping[ReasonType, DismissalFields], today: date
+) -> Attention:
+    """Return what is stored with a client: the reasons, without dismissed ones, and the score."""
+    shown: list[Reason] = []
+    dismissed: list[Reason] = []
+    for each in reasons:
+        dismissal = dismissals.get(each.reason["type"])
+        is_dismissed = dismissal is not None and _is_dismissed(each, dismissal, today)
+        (dismissed if is_dismissed else shown).append(each.reason)
+    return {"score": sum(_weigh(reason) for reason in shown), "reasons": shown, "dismissed": dismissed}
+
+
+def _is_dismissed(dated: DatedReason, dismissal: DismissalFields, today: date) -> bool:
+    until = dismissal["until"]
+    return dated.newest <= dismissal["since"] and (until is None or str(today) < until)
+
+
+def _weigh(reason: Reason) -> int:
+    times = min(reason["count"], MOST_COUNTED_MISSED) if reason["type"] == "missed_workout" else 1
+    return times * WEIGHTS[reason["type"]]
+
+
+# --- What has caused the reasons of the clients in a list, in a few words: read with the list, in a few queries -------
+
+
+MAX_QUOTE = 120
+Quotes = Mapping[tuple[ObjectId, ReasonType], str]
+_Reader = Callable[[Context, Sequence[Customer]], Awaitable[Mapping[ObjectId, str]]]
+
+
+async def quote_causes(ctx: Context, clients: Sequence[Customer]) -> Quotes:
+    """Return what has caused the reasons of clients, by client and reason: at most 120 characters each.
+
+    The newest note, message, answer or record; the workouts that were missed; forms and figures. The caller may see
+    these reasons.
+    """
+    with_reason: dict[ReasonType, list[Customer]] = {}
+    for client in clients:
+        for reason in client["attention"]["reasons"] if "attention" in client else ():
+            with_reason.setdefault(reason["type"], []).append(client)
+    readers = {each: reader for each, reader in _READERS.items() if each in with_reason}
+    read = await gather_reads(ctx, *(reader(ctx, with_reason[each]) for each, reader in readers.items()))
+    quotes = {
+        (client, reason): shorten(text)
+        for reason, texts in zip(readers, read, strict=True)
+        for client, text in texts.items()
+    }
+    for kind, describe in _FIGURES.items():
+        for client in with_reason.get(kind, ()):
+            if text := describe(ctx, client):
+                quotes[client["_id"], kind] = text
+    return quotes
+
+
+def shorten(text: str) -> str:
+    """Return a text in one line of at most 120 characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_QUOTE else f"{line[: MAX_QUOTE - 1]}…"
+
+
+def _of(read: Callable[[Context, Sequence[ObjectId]], Awaitable[Mapping[ObjectId, str]]]) -> _Reader:
+    return lambda ctx, clients: read(ctx, _ids(clients))
+
+
+def _ids(clients: Sequence[Customer]) -> list[ObjectId]:
+    return [client["_id"] for client in clients]
+
+
+async def _read_missed(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await compliance.describe_missed(ctx, _today_of(ctx, clients))
+
+
+async def _read_absences(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    return await availability.describe_absences(ctx, _today_of(ctx, clients))
+
+
+def _today_of(ctx: Context, clients: Sequence[Customer]) -> dict[ObjectId, date]:
+    return {client["_id"]: ctx.caller.today(client["timezone"]) for client in clients}
+
+
+async def _read_records(ctx: Context, clients: Sequence[Customer]) -> Mapping[ObjectId, str]:
+    first = min(_today_of(ctx, clients).values()) - timedelta(days=RECORD_DAYS)
+    return await personal_records.describe_newest(ctx, _ids(clients), str(first))
+
+
+_READERS: Mapping[ReasonType, _Reader] = {
+    "health_note": _of(notes.find_newest_health_texts),
+    "unread_message": _of(conversation.find_newest_unread_texts),
+    "check_in_to_review": _of(form_responses.find_newest_unreviewed_texts),
+    "check_in_overdue": _of(partial(form_requests.describe_overdue, days=OVERDUE_DAYS)),
+    "missed_workout": _read_missed,
+    "personal_record": _read_records,
+    "returning": _read_absences,
+    "unavailable": _read_absences,
+}
+
+
+def _describe_inactive(_: Context, client: Customer) -> str:
+    last = client["customerRoleData"]["lastTrainedDate"]
+    return f"Last session on {last}" if last else "No session yet"
+
+
+def _describe_compliance(_: Context, client: Customer) -> str:
+    rate = client["customerRoleData"]["complianceRate30d"]
+    return "" if rate is None else f"{rate:.4g} % of the workout days of the last 30 days"
+
+
+def _describe_scheduled(ctx: Context, client: Customer) -> str:
+    last = client["customerRoleData"]["lastWorkoutDate"]
+    if last and last > str(ctx.caller.today(client.get("timezone"))):
+        return f"Nothing in the coming days; later workouts until {last}"
+    return f"Last scheduled on {last}" if last else NEVER_SCHEDULED
+
+
+def _describe_ending(ctx: Context, client: Customer) -> str:
+    [since] = [each["since"] for each in client["attention"]["reasons"] if each["type"] == "program_ending"]
+    begun = local_date(since, client["timezone"] or ctx.caller.company.timezone)
+    return f"Ends on {begun + timedelta(days=ENDING_DAYS)}"
+
+
+_FIGURES: Mapping[ReasonType, Callable[[Context, Customer], str]] = {
+    "inactive": _describe_inactive,
+    "low_compliance": _describe_compliance,
+    "nothing_scheduled": _describe_scheduled,
+    "program_ending": _describe_ending,
+}
+
+
+# --- Reading what the figures and reasons of clients are computed from, in a few queries for any number of clients ----
+
+
+# Absences that ended longer ago have no effect on reasons.
+_ABSENCE_DAYS = 366
+
+
+class _StoredClient(LatestSessions, total=False):
+    """What is stored with a client: `attention` once it has been computed; the latest sessions are looked up."""
+
+    _id: ObjectId
+    createdAt: datetime
+    attention: Attention
+    erasureRequestedAt: datetime
+    isArchived: bool
+
+
+class _DailyCount(TypedDict):
+    customerId: ObjectId
+    date: str
+    count: int
+
+
+@dataclass(frozen=True)
+class LoadedClient:
+    """The figures of a client, what the reasons are found from, the dismissed reasons, and the stored ones.
+
+    An archived client has no reasons.
+    """
+
+    figures: ClientFigures
+    state: ClientState
+    dismissals: Mapping[ReasonType, DismissalFields]
+    stored_reasons: Sequence[Reason]
+    is_archived: bool
+
+
+async def load_clients(
+    ctx: Context, timezones: Mapping[ObjectId, str | None], settings: AttentionSettings
+) -> dict[ObjectId, LoadedClient]:
+    """Return the existing ones of these clients, whose time zones are given (None: the company's)."""
+    today_of = {client: ctx.caller.today(timezone) for client, timezone in timezones.items()}
+    if not today_of:
+        return {}
+    ids = list(today_of)
+    earliest, latest = min(today_of.values()), max(today_of.values())
+    (
+        stored,
+        days,
+        forms,
+        records,
+        program_ends,
+        health_notes,
+        unread,
+        to_review,
+        absences,
+        dismissals,
+    ) = await gather_reads(
+        ctx,
+        derived_figures.read_states(ctx, ids, *queries.last_session_stages(ctx, today_of)),
+        compliance.get_days(ctx, today_of, settings["horizonDays"]),
+        queries.count_pending_forms(ctx, ids, str(earliest - timedelta(days=OVERDUE_DAYS)), str(latest)),
+        personal_records.count_by_date(ctx, ids, str(earliest - timedelta(days=RECORD_DAYS)), str(latest)),
+        assignments.find_last_dates(ctx, ids),
+        notes.count_health_notes(ctx, ids),
+        conversation.count_unread(ctx, ids),
+        form_responses.count_not_reviewed(ctx, ids),
+        availability.get_absences(ctx, ids, str(earliest - timedelta(days=_ABSENCE_DAYS)), None),
+        _dismissals.find(ctx, {"customerId": {"$in": ids}}),
+    )
+    forms_of, records_of = _by_date(forms), _by_date(records)
+    health_notes_of, unread_of, to_review_of = _by_client(health_notes), _by_client(unread), _by_client(to_review)
+    dismissals_of: dict[ObjectId, dict[ReasonType, DismissalFields]] = defaultdict(dict)
+    for dismissal in dismissals:
+        dismissals_of[dismissal["customerId"]][dismissal["reason"]] = dismissal
+    clients: dict[ObjectId, LoadedClient] = {}
+    existing: list[_StoredClient] = stored
+    for document in existing:
+        client = document["_id"]
+        timezone, today = timezones[client] or ctx.caller.company.timezone, today_of[client]
+        last_trained = queries.find_last_trained(document, timezone)
+        figures: ClientFigures = {
+            **compliance.compute_rates(days[client], today),
+            "lastTrainedDate": last_trained,
+        }
+        state = ClientState(
+            today=today,
+            timezone=timezone,
+            created=local_date(document["createdAt"], timezone),
+            days=days[client],
+            last_trained=date.fromisoformat(last_trained) if last_trained else None,
+            compliance=figures["complianceRate30d"],
+            pending_forms=forms_of[client],
+            records=records_of[client],
+            health_notes=health_notes_of.get(client),
+            erasure_requested=document.get("erasureRequestedAt"),
+            unread=unread_of.get(client),
+            to_review=to_review_of.get(client),
+            program_end=date.fromisoformat(program_ends[client]) if client in program_ends else None,
+            previous=_previous(document),
+            absences=absences[client],
+        )
+        reasons = document["attention"]["reasons"] if "attention" in document else []
+        clients[client] = LoadedClient(figures, state, dismissals_of[client], reasons, document["isArchived"])
+    return clients
+
+
+def _by_date(counts: Iterable[_DailyCount]) -> Mapping[ObjectId, Mapping[date, int]]:
+    by_client: dict[ObjectId, dict[date, int]] = defaultdict(lambda: defaultdict(int))
+    for entry in counts:
+        by_client[entry["customerId"]][date.fromisoformat(entry["date"])] += entry["count"]
+    return by_client
+
+
+def _by_client(counts: Iterable[DatedCount]) -> dict[ObjectId, DatedCount]:
+    return {entry["_id"]: entry for entry in counts}
+
+
+def _previous(document: _StoredClient) -> dict[ReasonType, datetime]:
+    """Return the `since` of the reasons that were found the last time, dismissed ones included."""
+    attention = document.get("attention")
+    reasons = [*attention["reasons"], *attention["dismissed"]] if attention else []
+    return {reason["type"]: reason["since"] for reason in reasons}
+
 
 _REPORTED_AT_ONCE = 20
 _NOTHING: Attention = {"score": 0, "reasons": [], "dismissed": []}
@@ -121,7 +618,7 @@ async def dismiss(
     if not dismissed:
         raise Conflict("The client does not need attention for this reason", code="REASON_NOT_PRESENT")
     for reason_type, fields in dismissed.items():
-        await store.dismissals.upsert(ctx, {"customerId": customer_id, "reason": reason_type}, fields)
+        await _dismissals.upsert(ctx, {"customerId": customer_id, "reason": reason_type}, fields)
     changed = replace(loaded, dismissals={**loaded.dismissals, **dismissed})
     await _plan_reminders(ctx, {customer_id: loaded})
     summary = summarize(reasons, changed.dismissals, loaded.state.today)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
 from coaching_service.core.errors import Conflict
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.core.mcp.arguments import PartWithHint, ToolPart, format_figure, join_facts, list_answer, optional
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.pagination import CursorPage
 from coaching_service.core.validation import Choice, Integer, ListOf, StringList
 from coaching_service.people.customers import bulk, derived_figures
 from coaching_service.people.customers.attention_events import WEIGHTS
-from coaching_service.people.customers.listing import match_groups
 from coaching_service.people.customers.models import ReasonType
+from coaching_service.people.customers.service import match_groups
 from coaching_service.people.customers.tools import suggest_groups
 from coaching_service.people.customers.trainer_filter import parse_trainers
 from coaching_service.progress.attention import service
@@ -30,7 +30,7 @@ from coaching_service.progress.attention.models import (
     AttentionQuery,
     AttentionReason,
 )
-from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, NEVER_SCHEDULED
+from coaching_service.progress.attention.service import DATED_BY_NEWEST, NEVER_SCHEDULED
 
 tools = Tools()
 

@@ -12,10 +12,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs.queue import Job, RunAgain
 from coaching_service.core.jobs.worker import for_each_alone
 from coaching_service.core.metrics import read_backlog
-from coaching_service.people.account.models import CompanyResumed
+from coaching_service.people.account.service import CompanyResumed
 from coaching_service.people.team import service as team
-from coaching_service.progress.check_ins import service, store
-from coaching_service.progress.check_ins.models import DueCheckIn
+from coaching_service.progress.check_ins import service
+from coaching_service.progress.check_ins.service import DueCheckIn
 
 SCHEDULE = "schedule_check_ins"
 _BATCH = 50
@@ -31,13 +31,13 @@ async def schedule_batch(services: Services, _: Job) -> RunAgain:
     Those that fail wait, as `for_each_alone` says, and those of a company that is suspended or being erased for an
     hour. Runs again at once while check-ins are due, else in a minute.
     """
-    due = await store.list_due(services, _BATCH)
+    due = await service.list_due(services, _BATCH)
     by_company: dict[ObjectId, list[DueCheckIn]] = {}
     for check_in in due:
         by_company.setdefault(check_in["companyId"], []).append(check_in)
     for company_id, check_ins in by_company.items():
         for check_in_id, wait in (await _schedule_of_company(services, company_id, check_ins)).items():
-            await store.postpone(services, company_id, [check_in_id], wait)
+            await service.postpone(services, company_id, [check_in_id], wait)
     return RunAgain() if due else RunAgain(_PAUSE)
 
 
@@ -65,11 +65,11 @@ async def _schedule_of_company(
 
 async def read_metrics(services: Services) -> None:
     """Read the check-ins that are due; they are not a number while the database does not respond."""
-    metrics, due = services.metrics, store.count_due(services, _MAX_COUNT)
+    metrics, due = services.metrics, service.count_due(services, _MAX_COUNT)
     await read_backlog(due, metrics.check_ins_due, metrics.oldest_check_in_seconds, "check-ins")
 
 
 async def continue_postponed(ctx: Context, _: CompanyResumed) -> None:
     """Have the check-ins of the company scheduled that have been postponed."""
     at = now()
-    await store.check_ins.set_derived(ctx, {"dueAt": {"$lte": at + _POSTPONEMENT}}, {"$set": {"dueAt": at}})
+    await service.check_ins.set_derived(ctx, {"dueAt": {"$lte": at + _POSTPONEMENT}}, {"$set": {"dueAt": at}})

@@ -2,38 +2,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from marshmallow import fields, validates_schema
 
 from coaching_service.core.changes.undo import DocumentsRestored
-from coaching_service.core.database.context import Context
+from coaching_service.core.database.across_companies import count_backlog
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, now
+from coaching_service.core.database.field_changes import Returned, Stored
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.dates import LAST_DATE, next_midnight
-from coaching_service.core.errors import NotFound, require_found
-from coaching_service.core.fields import take
+from coaching_service.core.errors import NotFound, invalid_field, require_found
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Description, Private, names_of, private_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.forms import service as forms
-from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.core.metrics import Backlog
+from coaching_service.core.validation import CalendarDate, Date, Input, Integer, Text, invalid
+from coaching_service.library import forms, metric_sets
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import includes, is_absence
 from coaching_service.people.availability.models import Availability, AvailabilityChanged
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer
-from coaching_service.progress.check_ins.models import (
-    CheckIn,
-    NewCheckIn,
-    NewCheckInDocument,
-    Recurrence,
-    StoredCheckIn,
-)
-from coaching_service.progress.check_ins.store import FIELDS, check_ins
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.service import has_nothing_done
-from coaching_service.training.workouts.items.models import ItemForm, ItemInput
+from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done
+from coaching_service.training.workouts.items.models import ItemForm, ItemInput, NewTaskFields, TaskFields
+
+# --- Recurring check-ins as they are sent, stored and returned --------------------------------------------------------
+
+
+_WEEKDAY = "The weekday, from 1 (Monday) to 7 (Sunday)"
+_EVERY = "The number of days from one check-in to the next; the first one is on `startDate`"
+
+
+class Recurrence(TypedDict):
+    """When a check-in takes place, from `startDate` to `until`, both included: on a weekday, or every few days."""
+
+    weekday: Annotated[
+        int | None,
+        Integer(minimum=1, maximum=7),
+        Description(
+            request=f"{_WEEKDAY}.",
+            response=f"{_WEEKDAY}; null with `everyDays`.",
+            argument="Every week on this day, 1 Monday to 7 Sunday.",
+        ),
+    ]
+    everyDays: Annotated[
+        int | None,
+        Integer(minimum=1, maximum=366),
+        Description(
+            request=f"{_EVERY}.", response=f"{_EVERY}; null with `weekday`.", argument="Instead: every so many days."
+        ),
+    ]
+    startDate: Annotated[
+        str,
+        CalendarDate(),
+        Description("The first date on which it can take place.", argument="First day. Default: the client's today."),
+    ]
+    until: Annotated[
+        str | None,
+        Date(),
+        Description(
+            request="The last date on which it can take place. Default: no end.",
+            response="The last date on which it can take place; null without an end.",
+            argument="Last day. Default: no end.",
+        ),
+    ]
+
+
+class _Content(TypedDict):
+    formId: Annotated[
+        ObjectId | None,
+        Description(request="The form to answer.", response="The form to answer; null for other check-ins."),
+    ]
+    metricsSetId: Annotated[
+        ObjectId | None,
+        Description(request="The metrics to record.", response="The metrics to record; null for other check-ins."),
+    ]
+    taskFields: Annotated[
+        TaskFields | None,
+        fields.Nested(NewTaskFields),
+        Description(request="A task, such as a daily habit.", response="The task; null for other check-ins."),
+    ]
+
+
+class NewCheckIn(_Content, Recurrence):
+    """The content of a recurring check-in: one of a form, a metric set and a task.
+
+    Either on a weekday, or every few days.
+    """
+
+
+_CONTENT = ("formId", "metricsSetId", "taskFields")
+_RHYTHM = ("weekday", "everyDays")
+
+
+class _Choices(Input):
+    @validates_schema(skip_on_field_errors=True)
+    def validate_choices(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raise ValidationError unless there is one content and one rhythm, and the end is not before the start."""
+        for names in (_CONTENT, _RHYTHM):
+            given = [name for name in names if data[name] is not None]
+            if not given:
+                raise invalid(f"is required, or {' or '.join(names[1:])}", "REQUIRED", names[0])
+            if len(given) > 1:
+                raise invalid(f"must not be combined with {given[0]}", "NOT_ALLOWED", given[1])
+        if data["until"] is not None and data["until"] < data["startDate"]:
+            raise invalid("must not be before startDate", "BEFORE_START", "until")
+
+
+NEW_CHECK_IN = input_of(NewCheckIn, _Choices)
+
+
+class _Named(TypedDict):
+    customerId: ObjectId
+    name: Annotated[str, Text(), Description("The name of the form or metric set, or the title of the task.")]
+
+
+class CheckIn(_Named, _Content, Recurrence, Returned):
+    """A recurring check-in of a client."""
+
+
+class CheckInContent(_Named, _Content, Recurrence):
+    """A check-in of a client, named as its form, metric set or task when it was last scheduled.
+
+    `scheduledUntil` is the last date for which blocks have been scheduled (None: none yet), and `dueAt` the
+    time (UTC) at which the next date has to be scheduled (None: there is none).
+    """
+
+    scheduledUntil: Annotated[str | None, Date(), Private]
+    dueAt: Annotated[datetime | None, Private]
+
+
+class NewCheckInDocument(CheckInContent):
+    """A check-in to store, without the fields that the database package adds."""
+
+    _id: ObjectId
+
+
+class StoredCheckIn(CheckInContent, Stored):
+    """A stored check-in; `absentDates` (missing for none) are its dates without a block because of an absence."""
+
+    absentDates: NotRequired[Annotated[list[str], Private]]
+
+
+class DueCheckIn(TypedDict):
+    """A check-in of any company that has to be scheduled."""
+
+    _id: ObjectId
+    companyId: ObjectId
+    customerId: ObjectId
+
+
+# --- Recurring check-ins in the database ------------------------------------------------------------------------------
+
+
+def _complete_imported(check_in: dict[str, Any]) -> dict[str, Any]:
+    """Return an imported check-in. Raises InvalidFields unless it has one recurrence and one content."""
+    for names in (("weekday", "everyDays"), ("formId", "metricsSetId", "taskFields")):
+        if sum(check_in[name] is not None for name in names) != 1:
+            raise invalid_field(names[0], f"or one of {', '.join(names[1:])} must be set, and only one")
+    return check_in
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    if action == "changed":
+        return None
+    return {
+        "type": "check_in.created" if action == "created" else "check_in.ended",
+        "data": {"checkInId": known["_id"]},
+    }
+
+
+def _contact(check_in: Mapping[str, Any]) -> list[str]:
+    return [str([check_in[name] for name in ("formId", "metricsSetId", "taskFields")])]
+
+
+check_ins = Documents[StoredCheckIn](
+    "checkIns",
+    (Index(("customerId", "_id")),),
+    private=private_of(StoredCheckIn),
+    client_field="customerId",
+    history=History("check_in", _event, contact=_contact),
+    global_indexes=(Index(("dueAt",)),),
+    cross_company_reason="a job schedules the check-ins of all companies",
+    transfer=Portable(
+        StoredCheckIn,
+        RECORDS,
+        references={"customerId": "customers"},
+        complete=_complete_imported,
+    ),
+)
+FIELDS = (*names_of(CheckIn), "scheduledUntil", "dueAt", "absentDates")
+
+
+async def list_due(services: Services, limit: int) -> list[DueCheckIn]:
+    """Return at most `limit` check-ins of any company that have to be scheduled, longest due first."""
+    fields = {"companyId": 1, "customerId": 1}
+    collection = check_ins.across_companies(services)
+    due: list[Any] = (
+        await collection.find({"dueAt": {"$lte": now()}}, fields, limit=limit).sort("dueAt", 1).to_list(None)
+    )
+    return due
+
+
+async def count_due(services: Services, limit: int) -> Backlog:
+    """Count the check-ins of all companies that have to be scheduled, at most `limit`, and since when they are due."""
+    collection = check_ins.across_companies(services)
+    return await count_backlog(collection, {"dueAt": {"$lte": now()}}, "dueAt", limit, hint="dueAt")
+
+
+async def postpone(services: Services, company_id: ObjectId, ids: Sequence[ObjectId], delay: timedelta) -> None:
+    """Schedule a company's check-ins no earlier than `delay` from now on."""
+    where = {"companyId": company_id, "_id": {"$in": list(ids)}}
+    await check_ins.across_companies(services).update_many(where, {"$set": {"dueAt": now() + delay}})
+
 
 _CUSTOMER_FIELDS = (*customers.SCOPE_FIELDS, "timezone", "customerRoleData.isArchived")
 # Check-ins are scheduled on this many days: the client's today and those after it.

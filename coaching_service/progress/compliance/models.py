@@ -11,7 +11,7 @@ from marshmallow import validates_schema
 from coaching_service.core.field_schemas import query_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PartQuery
+from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.query import QueryInteger
 from coaching_service.core.validation import Date, Input, Message, SearchedDate, invalid
 from coaching_service.people.customers.derived_figures import RateDays, RateOrder

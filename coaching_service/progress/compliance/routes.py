@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.progress.compliance import service
 from coaching_service.progress.compliance.models import (
     COMPLIANCE_LIST_QUERY,
@@ -14,7 +14,7 @@ from coaching_service.progress.compliance.models import (
     Compliance,
     ComplianceListQuery,
 )
-from coaching_service.progress.form_responses.models import OPEN_RANGE, OpenRange
+from coaching_service.progress.form_responses.service import OPEN_RANGE, OpenRange
 
 routes = Routes("/coach/customers/{customerId}/compliance", tag="Compliance")
 company_routes = Routes("/coach/compliance", tag="Compliance")

@@ -10,7 +10,7 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import derived_figures

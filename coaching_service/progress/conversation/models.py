@@ -8,14 +8,14 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, g
 
 from marshmallow import fields
 
-from coaching_service.core.auth.principal import Via
-from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.auth import Via
+from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.database.recording import Actor, ActorType
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.field_schemas import output_of
 from coaching_service.core.fields import Change, Description, Part, Private
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PartQuery
+from coaching_service.core.list_selection import PartQuery
 from coaching_service.core.text import without_invisible_controls
 from coaching_service.core.validation import Choice, Identifier, ListOf, Output, Text
 from coaching_service.people.customers.models import NamedCustomer

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach, customer
+from coaching_service.core.auth import CUSTOMERS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import Forbidden, NotFound
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import MultipartBody, Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import CursorPage, cursor_page_of
+from coaching_service.core.list_selection import CursorPage, cursor_page_of
 from coaching_service.core.validation import patch_of
 from coaching_service.progress.conversation import attachments, models, service
 

@@ -15,8 +15,7 @@ from coaching_service.core.database.transactions import gather_reads, transactio
 from coaching_service.core.errors import Conflict, Forbidden, NotFound, require_found
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListPart
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.people.customers import activity_dates, derived_figures
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersDeleted
@@ -38,7 +37,7 @@ from coaching_service.progress.conversation.models import (
 )
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
+from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 
 # --- reading ---------------------------------------------------------------------------------------------------------

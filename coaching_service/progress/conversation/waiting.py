@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from coaching_service.core.auth.access import CUSTOMERS
+from coaching_service.core.auth import CUSTOMERS
 from coaching_service.core.changes.log import actor_of
 from coaching_service.core.changes.undo import DocumentsRestored, RestorationPlanned
 from coaching_service.core.database.context import Context, Services
@@ -22,10 +22,10 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import queue
 from coaching_service.core.jobs.mail import subject_with
 from coaching_service.core.jobs.queue import Job, RunAgain
+from coaching_service.people import notifications
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import service as customers
-from coaching_service.people.notifications import sending as notifications
-from coaching_service.people.notifications.models import DueNotification, Later, Message, Notification, Recipient
+from coaching_service.people.notifications import DueNotification, Later, Message, Notification, Recipient
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation import _delivery, store
 from coaching_service.progress.conversation.models import (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.progress.customer_profile import service
-from coaching_service.progress.customer_profile.service import CUSTOMER_NOW, CustomerNow
+from coaching_service.progress.customer_profile import tools
+from coaching_service.progress.customer_profile.tools import CUSTOMER_NOW, CustomerNow
 
 routes = Routes("/coach/customers", tag="Customers")
 
@@ -18,4 +18,4 @@ async def get_customer(ctx: Context, customer_id: ObjectId) -> CustomerNow:
 
     The compliance rates are computed as of the client's today; the list has stored ones, at most 10 seconds older.
     """
-    return await service.get(ctx, customer_id)
+    return await tools.get(ctx, customer_id)

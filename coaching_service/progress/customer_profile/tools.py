@@ -4,31 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
+from typing import Annotated
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import local_date
+from coaching_service.core.external_identity import IdentityResult
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, format_figure, typed_line
 from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Choice
 from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.models import Availability
 from coaching_service.people.availability.service import write_period
+from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerProfile
 from coaching_service.people.customers.tools import CustomerText, answer_customer, describe_customer, get_today
 from coaching_service.people.team import service as team
+from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.tools import describe_message
-from coaching_service.progress.customer_profile import service
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.html import plain_text
-from coaching_service.progress.notes.models import Note
+from coaching_service.progress.notes.service import Note, plain_text
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.assignments.models import ClientProgram
+from coaching_service.training.assignments.service import ClientProgram
+
+# --- A client with figures computed as of today -----------------------------------------------------------------------
+
+
+# --- One client as it is returned -------------------------------------------------------------------------------------
+
+
+class CustomerNow(CustomerProfile):
+    """A client with figures as of today."""
+
+    availability: Annotated[
+        Availability | None,
+        Description("The period in which the client cannot train as planned, or the next one; null without one."),
+    ]
+
+
+CUSTOMER_NOW = output_of(CustomerNow, IdentityResult, with_private=("companyId",))
+
+
+async def get(ctx: Context, customer_id: ObjectId) -> CustomerNow:
+    """Return a client with compliance rates and last trained date computed now instead of the stored ones.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    customer = await customers.get(ctx, customer_id)
+    today = ctx.caller.today(customer["timezone"])
+    figures, period = await gather_reads(
+        ctx,
+        compliance.compute_figures(ctx, customer_id, today, customer["timezone"] or ctx.caller.company.timezone),
+        availability.find_present_or_next(ctx, customer_id, today),
+    )
+    customer["customerRoleData"] = {**customer["customerRoleData"], **figures}
+    return {**customer, "availability": period}
+
 
 tools = Tools()
 _RECORD_DAYS = 90
@@ -50,7 +90,7 @@ class ReadCustomer(CustomerArgument):
 async def get_customer(ctx: Context, customer_id: ObjectId, detail: str) -> Answer:
     """Read one client: contact details, groups, trainer, time zone, local date, percent of workouts completed, the
     latest session, the last date anything is scheduled on, and absences."""
-    customer, coaches = await gather_reads(ctx, service.get(ctx, customer_id), team.list_coaches(ctx))
+    customer, coaches = await gather_reads(ctx, get(ctx, customer_id), team.list_coaches(ctx))
     lines = describe_customer(ctx, customer, {coach["_id"]: coach["name"] for coach in coaches})
     if customer["availability"] is not None:
         lines.append(f"Availability: {write_period(customer['availability'])}")

@@ -6,7 +6,7 @@ from typing import Annotated, NotRequired, TypedDict
 
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import PartQuery
+from coaching_service.core.list_selection import PartQuery
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.progress.own_today import PendingForm
 

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import FORMS, coach
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import validates_schema
+
+from coaching_service.core.auth import CUSTOMERS, FORMS, coach
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.transactions import gather_reads
+from coaching_service.core.errors import PermissionMissing
 from coaching_service.core.http.routes import Routes
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import CursorPage
+from coaching_service.core.mcp.arguments import (
+    Arguments,
+    PartWithHint,
+    ToolPart,
+    describe_list,
+    format_figure,
+    list_answer,
+    optional,
+    typed_line,
+)
+from coaching_service.core.mcp.results import Answer, Written, typed
+from coaching_service.core.mcp.tools import Tools
+from coaching_service.core.validation import Boolean, Choice, Identifier, Text, invalid
+from coaching_service.progress.conversation.models import MAX_TEXT_LENGTH
+from coaching_service.progress.conversation.tools import write_message
 from coaching_service.progress.form_requests import service
 from coaching_service.progress.form_requests.models import FormRequest, FormRequestQuery
+from coaching_service.progress.form_responses import service as responses
+from coaching_service.progress.form_responses.service import FormResponseAnswer, ReceivedResponse
 
 routes = Routes("/coach/form-requests", tag="Form responses")
 
@@ -25,3 +50,118 @@ async def list_form_requests(ctx: Context, query: FormRequestQuery) -> CursorPag
         overdue=query.get("overdue"),
         customer_id=query.get("customerId"),
     )
+
+
+# --- Check-ins for assistants: the forms that clients have to answer, their answers, and the review of these ----------
+
+
+tools = Tools()
+_LONGEST_ANSWER = 600
+_STATUSES = ("pending", "to_review", "reviewed")
+
+
+class ListCheckIns(ToolPart):
+    """Which check-ins, and which part of the list."""
+
+    status = Choice(*_STATUSES, **optional("to_review: answered; without it pending ones too."))
+    customerId = Identifier(**optional("Without it all clients."))
+
+    @validates_schema
+    def validate_after(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Raises ValidationError for a cursor without a status: only a list of one status continues."""
+        if data["after"] is not None and data["status"] is None:
+            raise invalid("needs a status", "NOT_COMBINED", "after")
+
+
+class ReviewCheckIn(Arguments):
+    """The response, and an answer to the client."""
+
+    responseId = Identifier(required=True, metadata={"description": "From list_check_ins."})
+    isReviewed = Boolean(load_default=True, metadata={"description": "false: it has to be reviewed again."})
+    reply = Text(max_length=MAX_TEXT_LENGTH, **optional("A message to the client."))
+
+
+@tools.tool("List check-ins", access=coach(FORMS.VIEW), takes=ListCheckIns(), returns=PartWithHint)
+async def list_check_ins(
+    ctx: Context, status: str | None, customer_id: ObjectId | None, limit: int, after: str | None
+) -> Answer:
+    """List clients' check-ins (forms): answered ones that no coach has reviewed, with the answers, newest first; and
+    scheduled ones without an answer, oldest first."""
+    if status is None:
+        to_review, pending = await gather_reads(
+            ctx, _list(ctx, "to_review", customer_id, limit, None), _list(ctx, "pending", customer_id, limit, None)
+        )
+        docs = [*to_review.data["docs"], *pending.data["docs"]]
+        texts = [to_review.text, pending.text]
+        if customer_id is not None and not to_review.data["docs"]:  # else the newest answer is there
+            last = await responses.list_received(ctx, limit=1, reviewed=True, customer_id=customer_id)
+            lines = [f"Last answered, reviewed: {_describe_response(each)}" for each in last["docs"]]
+            docs, texts = [*docs, *({"line": line} for line in lines)], [*texts, *lines]
+        has_more = "nextCursor" in to_review.data or "nextCursor" in pending.data
+        hint = "There are more: repeat with a status." if has_more else ""
+        text = "\n".join([*texts, *([hint] if hint else [])])
+        return Answer(
+            text, {**describe_list("Check-ins to review, then those without an answer", {}, hint), "docs": docs}
+        )
+    return await _list(ctx, status, customer_id, limit, after)
+
+
+async def _list(ctx: Context, status: str, customer_id: ObjectId | None, limit: int, after: str | None) -> Answer:
+    if status == "pending":
+        requests = await service.list_pending(ctx, limit=limit, after=after, customer_id=customer_id)
+        lines = [_describe_request(request) for request in requests["docs"]]
+        return list_answer("Check-ins without an answer", requests, lines)
+    received = await responses.list_received(
+        ctx, limit=limit, after=after, reviewed=status == "reviewed", customer_id=customer_id
+    )
+    lines = [_describe_response(response) for response in received["docs"]]
+    title = "Reviewed check-ins" if status == "reviewed" else "Check-ins to review"
+    return list_answer(title, received, lines)
+
+
+def _describe_request(request: FormRequest) -> str:
+    customer, overdue = request["customer"], " overdue" if request["isOverdue"] else ""
+    return f"{request['date']}{overdue}: {typed(customer['name'])} [{customer['_id']}] {typed(request['formName'])}"
+
+
+def _describe_response(response: ReceivedResponse) -> str:
+    customer = response["customer"]
+    first = (
+        f"{response['date']}: {typed(customer['name'])} [{customer['_id']}] {typed(response['formName'])}, "
+        f"responseId {response['_id']}"
+    )
+    return "\n".join([first, *(f"  {_describe_answer(answer)}" for answer in response["answers"])])
+
+
+def _describe_answer(answer: FormResponseAnswer) -> str:
+    value = answer["value"]
+    if isinstance(value, list):
+        text = ", ".join(typed_line(str(each), _LONGEST_ANSWER) for each in value) or "-"
+    elif isinstance(value, str):
+        text = typed_line(value, _LONGEST_ANSWER)
+    else:
+        text = format_figure(value)
+    return f"{typed_line(answer['label'], _LONGEST_ANSWER)}: {text}"
+
+
+@tools.tool(
+    "Review a check-in",
+    access=coach(FORMS.EDIT),
+    takes=ReviewCheckIn(),
+    writes=True,
+    open_world=True,
+)
+async def review_check_in(ctx: Context, response_id: ObjectId, *, is_reviewed: bool, reply: str | None) -> Written:
+    """Mark a check-in that a client has answered as reviewed, and send a reply if there is one."""
+    response = await responses.set_reviewed(ctx, response_id, reviewed=is_reviewed)
+    customer = response["customer"]
+    named = f"{typed(response['formName'])} of {typed(customer['name'])} on {response['date']}"
+    state = "reviewed" if is_reviewed else "to be reviewed"
+    line = f"Marked {named} as {state}." if ctx.change_id is not None else f"{named} is {state} already."
+    identifiers: dict[str, ObjectId] = {"customerId": customer["_id"], "responseId": response_id}
+    if reply is None:
+        return Written(line if ctx.change_id is not None else f"Nothing changed: {line}", identifiers)
+    if CUSTOMERS.EDIT not in ctx.caller.permissions:
+        raise PermissionMissing(CUSTOMERS.EDIT)
+    sent = await write_message(ctx, customer["_id"], reply)
+    return Written(f"{sent.line} {line}", {**identifiers, **sent.identifiers})

@@ -8,8 +8,7 @@ from datetime import timedelta
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, now
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListPart
-from coaching_service.core.pagination import CursorPage
+from coaching_service.core.list_selection import CursorPage, ListPart
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.absences import Absences
 from coaching_service.people.customers import service as customers

@@ -4,34 +4,156 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from datetime import datetime
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
+from marshmallow import ValidationError, validates_schema
+
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.recording import LoggedEvent
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage, now
+from coaching_service.core.database.field_changes import Returned, Stored
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import History, LoggedEvent
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import FieldError, InvalidFields, NotFound, require_found
-from coaching_service.core.fields import names_of
+from coaching_service.core.field_schemas import query_of
+from coaching_service.core.fields import Description, names_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ListPart
-from coaching_service.core.pagination import CursorPage
-from coaching_service.library.forms.models import Question, QuestionType
+from coaching_service.core.list_selection import CursorPage, ListPart, PartQuery
+from coaching_service.core.validation import CalendarDate, Input, SearchedDate, Text
+from coaching_service.library.forms import AnswerValue, Question, QuestionType
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.form_responses import store
-from coaching_service.progress.form_responses.models import (
-    FormResponse,
-    FormResponseAnswer,
-    ReceivedResponse,
-    ResponseFields,
-    ReviewFields,
-    StoredResponse,
-)
-from coaching_service.progress.form_responses.store import INBOX_ORDER, responses
+from coaching_service.people.customers.models import DatedCount, NamedCustomer
 from coaching_service.training.visibility import service as visibility
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
 from coaching_service.training.workouts.items.models import FormAnswer, ItemForm
 from coaching_service.training.workouts.reports import blocks as client_queries
+
+# --- Clients' responses to forms as they are asked for, stored and returned -------------------------------------------
+
+
+class FormResponseAnswer(TypedDict):
+    """An answer with the text of its question at the time."""
+
+    questionId: ObjectId
+    label: str
+    value: Annotated[Any | None, AnswerValue()]
+
+
+class ResponseFields(TypedDict):
+    """The content of a response; `date` is the session's."""
+
+    formId: Annotated[ObjectId | None, Description("null if the form was made for the workout item.")]
+    formName: Annotated[str, Text()]
+    date: Annotated[str, CalendarDate()]
+    answers: list[FormResponseAnswer]
+
+
+class ReviewFields(TypedDict):
+    """When a coach marked a response as reviewed (UTC), and which coach."""
+
+    reviewedAt: Annotated[
+        datetime | None, Description("When a coach reviewed it; null until then, and after other answers.")
+    ]
+    reviewedBy: Annotated[ObjectId | None, Description("The coach who reviewed it.")]
+
+
+class StoredResponse(Stored, ResponseFields):
+    """A stored response to the form of the workout item `witemId`; the review is missing in old responses."""
+
+    customerId: ObjectId
+    witemId: ObjectId
+    reviewedAt: NotRequired[datetime | None]
+    reviewedBy: NotRequired[ObjectId | None]
+
+
+class FormResponse(ResponseFields, ReviewFields, Returned):
+    """A client's response to a form."""
+
+
+class ReceivedResponse(FormResponse):
+    """A response to a form with its client."""
+
+    customer: Annotated[NamedCustomer, Description("The client.")]
+
+
+# From `from` to `to`, both included. `from` is a keyword of Python, so this type has the functional form.
+OpenRange = TypedDict(
+    "OpenRange",
+    {"to": NotRequired[Annotated[str, SearchedDate()]], "from": NotRequired[Annotated[str, SearchedDate()]]},
+)
+
+
+class InboxQuery(PartQuery, OpenRange):
+    """Filters of the responses of all clients; they combine with AND."""
+
+    reviewed: NotRequired[Annotated[bool, Description("`true`: only reviewed ones; `false`: only the others.")]]
+    formId: NotRequired[Annotated[ObjectId, Description("Only responses to this form.")]]
+    customerId: NotRequired[Annotated[ObjectId, Description("Only responses of this client.")]]
+
+
+class _InOrder(Input):
+    @validates_schema
+    def in_order(self, data: OpenRange, **_: Any) -> None:
+        """The end is not before the start."""
+        if "from" in data and "to" in data and data["to"] < data["from"]:
+            raise ValidationError("must not be before from", "to")
+
+
+OPEN_RANGE = query_of(OpenRange, _InOrder)
+INBOX_QUERY = query_of(InboxQuery, _InOrder)
+
+
+class Review(TypedDict):
+    """Whether a response is reviewed."""
+
+    reviewed: Annotated[bool, Description("`false` takes the mark away.")]
+
+
+# --- Form responses in the database: at most one for a workout item ---------------------------------------------------
+
+
+INBOX_ORDER = ("-date", "-_id")
+
+responses = Documents[StoredResponse](
+    "formResponses",
+    (
+        Index(("customerId", "-date", "-_id")),
+        Index(("customerId", "witemId"), unique=True),
+        Index((*INBOX_ORDER, "customerId")),
+        Index((*INBOX_ORDER, "customerId", "formId"), partial_filter=(("reviewedAt", {"$eq": None}),)),
+        Index(("formId", *INBOX_ORDER)),
+        Index(("customerId", "updatedAt"), partial_filter=(("reviewedAt", {"$eq": None}),)),
+    ),
+    client_field="customerId",
+    history=History("form_response"),
+    transfer=Portable(
+        StoredResponse,
+        RECORDS,
+        references={"customerId": "customers"},
+        keeps=("updatedAt",),  # when it was answered
+    ),
+)
+_NOT_REVIEWED = responses.index_name("customerId", "updatedAt")
+
+
+async def _count_not_reviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many responses no coach has reviewed, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
+    group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$updatedAt"}}
+    return await responses.aggregate(ctx, where, {"$group": group}, hint=_NOT_REVIEWED)
+
+
+async def find_newest_unreviewed(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[StoredResponse]:
+    """Return the newest response that no coach has reviewed, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "reviewedAt": None}
+    order: PipelineStage = {"$sort": {"customerId": 1, "updatedAt": 1}}
+    group: PipelineStage = {"$group": {"_id": "$customerId", "newest": {"$last": "$$ROOT"}}}
+    newest: PipelineStage = {"$replaceRoot": {"newRoot": "$newest"}}
+    return await responses.aggregate(ctx, where, order, group, newest, hint=_NOT_REVIEWED)
+
 
 _MAX_LENGTH, _MAX_NUMBER = 10_000, 1e15
 _LOWEST_RATING, _HIGHEST_RATING = 1, 10
@@ -200,7 +322,7 @@ async def get_received(ctx: Context, response_id: ObjectId) -> ReceivedResponse:
     return {**_present(response), "customer": customer}
 
 
-count_not_reviewed = store.count_not_reviewed
+count_not_reviewed = _count_not_reviewed
 
 
 @transactional
@@ -227,7 +349,7 @@ async def set_reviewed(ctx: Context, response_id: ObjectId, *, reviewed: bool) -
 
 async def find_newest_unreviewed_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the newest response without a review in words, of clients with any. Access is not checked."""
-    newest = await store.find_newest_unreviewed(ctx, customer_ids)
+    newest = await find_newest_unreviewed(ctx, customer_ids)
     return {each["customerId"]: _describe_answers(each) for each in newest}
 
 

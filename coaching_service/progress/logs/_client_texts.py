@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import Principal
 from coaching_service.core.errors import Conflict
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks.models import BlockLog, LoggedBlock

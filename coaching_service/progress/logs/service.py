@@ -37,7 +37,7 @@ from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as block_logs
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, BlockLog, LoggedBlock, LogTexts, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, block_not_found
+from coaching_service.training.workouts.blocks.service import ClientCalendar, block_not_found
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemLog, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
@@ -28,8 +28,7 @@ from coaching_service.training.workout_text.finding import describe_readings
 from coaching_service.training.workout_text.tool_schemas import MAX_TEXT
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import SESSION_FIELDS, Block, BlockLog, SessionFields
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.service import regular_blocks
+from coaching_service.training.workouts.blocks.service import ClientCalendar, regular_blocks
 from coaching_service.training.workouts.items.service import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 

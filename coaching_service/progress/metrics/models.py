@@ -7,12 +7,12 @@ from typing import Annotated, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.database.models import Returned, Stored
+from coaching_service.core.database.field_changes import Returned, Stored
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, ListOf, Number
-from coaching_service.library.metric_sets.models import Metric
+from coaching_service.library.metric_sets import Metric
 
 
 class StoredAssignment(Stored):

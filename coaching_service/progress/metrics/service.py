@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from coaching_service.core.changes.undo import DocumentsRestored
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import now
+from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import (
     Conflict,
@@ -22,14 +25,13 @@ from coaching_service.core.errors import (
 )
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import Metric, MetricSetWithArchived
+from coaching_service.library import metric_sets
+from coaching_service.library.metric_sets import Metric, MetricSetWithArchived
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.service import MeasuredValue
 from coaching_service.people.customers import activity_dates
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomersCreated
-from coaching_service.progress.metrics import store
 from coaching_service.progress.metrics.models import (
     AssignedMetricsSet,
     Measurement,
@@ -47,8 +49,109 @@ from coaching_service.training import body_weights
 from coaching_service.training.body_weights import BodyWeight
 from coaching_service.training.workouts.blocks import service as block_logs
 from coaching_service.training.workouts.blocks.models import RecordedItemsRescheduled
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import MetricValue
+
+# --- Metric assignments and values in the database: at most one value for a metric and date ---------------------------
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    is_assigned = action != "deleted" and known["unassignedAt"] is None
+    data = {"metricsSetId": known["metricsSetId"]}
+    return {"type": "metrics_set.assigned" if is_assigned else "metrics_set.unassigned", "data": data}
+
+
+_assignments = Documents[StoredAssignment](
+    "metricAssignments",
+    (Index(("customerId", "metricsSetId"), unique=True), Index(("customerId", "unassignedAt", "createdAt"))),
+    client_field="customerId",
+    history=History("metrics_assignment", _event, ("metricsSetId", "unassignedAt")),
+    transfer=Portable(StoredAssignment, RECORDS, references={"customerId": "customers", "metricsSetId": "metricSets"}),
+)
+_entries = Documents[StoredEntry](
+    "metricEntries",
+    (
+        Index(("customerId", "metricId", "date"), unique=True),
+        Index(("customerId", "witemId")),
+    ),
+    client_field="customerId",
+    history=History("metric_value"),
+    transfer=Portable(
+        StoredEntry,
+        RECORDS,
+        references={"customerId": "customers", "metricsSetId": "metricSets"},
+    ),
+)
+
+
+async def list_assignments(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
+    """Return the current assignments of a client, oldest first."""
+    return await _assignments.find(ctx, {"customerId": customer_id, "unassignedAt": None}, sort=("createdAt", "_id"))
+
+
+async def find_assignment(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> StoredAssignment | None:
+    """Return the current or former assignment of a set to a client, or None."""
+    return await _assignments.find_one(ctx, {"customerId": customer_id, "metricsSetId": set_id})
+
+
+async def _assign_many(ctx: Context, customer_ids: Sequence[ObjectId], set_id: ObjectId) -> None:
+    """Assign a set to several clients; the caller has checked that both exist and may be accessed."""
+    where = {"customerId": {"$in": list(customer_ids)}, "metricsSetId": set_id, "unassignedAt": None}
+    current = await _assignments.find(ctx, where, fields=("customerId",))
+    assigned_ids = {assignment["customerId"] for assignment in current}
+    new = [
+        {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
+        for customer_id in dict.fromkeys(customer_ids)
+        if customer_id not in assigned_ids
+    ]
+    await _assignments.upsert_many(ctx, ("customerId", "metricsSetId"), new)
+
+
+async def _insert(ctx: Context, new_entries: Sequence[NewEntry]) -> list[StoredEntry]:
+    """Store values of metrics, each another metric or date, replacing existing ones; returns them in the same order."""
+    return await _entries.upsert_many(ctx, ("customerId", "metricId", "date"), new_entries)
+
+
+async def find_last_until(
+    ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], date: str
+) -> dict[ObjectId, MetricHistoryEntry]:
+    """Return the latest value until a date of each metric that has one."""
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$lte": date}}
+    latest = {"date": {"$last": "$date"}, "value": {"$last": "$value"}}
+    stages = ({"$sort": {"metricId": 1, "date": 1}}, {"$group": {"_id": "$metricId", **latest}})
+    latest_entries = await _entries.aggregate(ctx, where, *stages)
+    return {each["_id"]: {"date": each["date"], "value": each["value"]} for each in latest_entries}
+
+
+async def _list_history(ctx: Context, customer_id: ObjectId, metric_id: ObjectId) -> list[MetricHistoryEntry]:
+    """Return the values of a metric by date."""
+    where = {"customerId": customer_id, "metricId": metric_id}
+    stored = await _entries.find(ctx, where, sort=("date",), fields=("date", "value"))
+    return [{"date": entry["date"], "value": entry["value"]} for entry in stored]
+
+
+async def find_ranges(
+    ctx: Context, customer_id: ObjectId, metric_ids: Sequence[ObjectId], last_date: str | None = None
+) -> list[MetricRange]:
+    """Return the earliest and latest value by date of each metric that has one, those after `last_date` left out."""
+    where: Filter = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}}
+    if last_date is not None:
+        where["date"] = {"$lte": last_date}
+    return await _entries.aggregate(
+        ctx,
+        where,
+        {"$sort": {"metricId": 1, "date": 1}},
+        {
+            "$group": {
+                "_id": "$metricId",
+                "first": {"$first": "$value"},
+                "firstDate": {"$first": "$date"},
+                "last": {"$last": "$value"},
+                "lastDate": {"$last": "$date"},
+            }
+        },
+    )
+
 
 # --- body weights -----------------------------------------------------------------------------------------------------
 # Body weights among the values of a client's metrics: copied for the exercises whose load is added to the body's.
@@ -78,7 +181,7 @@ async def copy_body_weights(ctx: Context, customer_id: ObjectId, changed: Iterab
         return
     await customers.lock_and_mark_figures(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": {"$in": [*units]}, "date": {"$in": dates}}
-    new = _copy(await store.entries.find(ctx, where), units)
+    new = _copy(await _entries.find(ctx, where), units)
     await body_weights.replace(ctx, customer_id, [*units], dates, new)
 
 
@@ -89,7 +192,7 @@ async def copy_all(ctx: Context, customer_id: ObjectId) -> None:
     sets = await metric_sets.list_with_archived(ctx)
     units = _units_of(metric for each in sets for metric in (*each["metrics"], *each["archivedMetrics"]))
     where = {"customerId": customer_id, "metricId": {"$in": [*units]}}
-    await body_weights.replace_all(ctx, customer_id, _copy(await store.entries.find(ctx, where), units))
+    await body_weights.replace_all(ctx, customer_id, _copy(await _entries.find(ctx, where), units))
 
 
 async def copy_restored_body_weights(ctx: Context, event: DocumentsRestored) -> None:
@@ -162,7 +265,7 @@ async def find_far_values(
     as an older one, or less than a fifth. Raises what `metrics.service.list_assigned` raises.
     """
     await customers.get_visible(ctx, customer_id)
-    last = await store.find_last_until(ctx, customer_id, list(values), date)
+    last = await find_last_until(ctx, customer_id, list(values), date)
     recent = str(datetime.date.fromisoformat(date) - _RECENT)
     return {
         metric_id: entry
@@ -194,10 +297,10 @@ async def _load_assigned(
 ) -> tuple[list[tuple[StoredAssignment, MetricSetWithArchived]], dict[ObjectId, MetricRange]]:
     """Return the assignments of a client with their sets, and the values of each metric up to `last_date`, if any."""
     await customers.get_visible(ctx, customer_id)
-    assignments = await store.list_assignments(ctx, customer_id)
+    assignments = await list_assignments(ctx, customer_id)
     sets = await metric_sets.get_by_id(ctx, [assignment["metricsSetId"] for assignment in assignments])
     metric_ids = [metric["_id"] for metric_set in sets.values() for metric in metric_set["metrics"]]
-    ranges = {each["_id"]: each for each in await store.find_ranges(ctx, customer_id, metric_ids, last_date)}
+    ranges = {each["_id"]: each for each in await find_ranges(ctx, customer_id, metric_ids, last_date)}
     return [(assignment, sets[assignment["metricsSetId"]]) for assignment in assignments], ranges
 
 
@@ -264,10 +367,10 @@ async def assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Assig
 async def _assign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
     """Assign a set to a client, or renew a former assignment."""
     where = {"customerId": customer_id, "metricsSetId": set_id}
-    await store.assignments.upsert(ctx, where, {"unassignedAt": None})
+    await _assignments.upsert(ctx, where, {"unassignedAt": None})
 
 
-assign_many = store.assign_many
+assign_many = _assign_many
 
 
 async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:
@@ -278,7 +381,7 @@ async def assign_automatic_sets(ctx: Context, event: CustomersCreated) -> None:
         for each in event.created
         for set_id in set_ids
     ]
-    await store.assignments.insert_many(ctx, new)
+    await _assignments.insert_many(ctx, new)
 
 
 async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
@@ -289,7 +392,7 @@ async def unassign(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> Non
     await customers.get_visible(ctx, customer_id)
     await _load_set(ctx, set_id, include_deleted=True)
     where = {"customerId": customer_id, "metricsSetId": set_id, "unassignedAt": None}
-    require_found(await store.assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}), "assignment")
+    require_found(await _assignments.update(ctx, where, {"$set": {"unassignedAt": now()}}), "assignment")
 
 
 @transactional
@@ -338,7 +441,7 @@ async def record_many(ctx: Context, customer_id: ObjectId, values: Sequence[NewM
     dates = [(f"values.{index}.date", value["date"]) for index, value in enumerate(values)]
     await require_past_dates(ctx, customer_id, dates)
     sets = await metric_sets.list_with_archived(ctx)
-    assigned_ids = {assignment["metricsSetId"] for assignment in await store.list_assignments(ctx, customer_id)}
+    assigned_ids = {assignment["metricsSetId"] for assignment in await list_assignments(ctx, customer_id)}
     set_of = {metric["_id"]: each for each in sets for metric in (*each["metrics"], *each["archivedMetrics"])}
     _refuse_repeated(values)
     new_entries: list[NewEntry] = []
@@ -364,14 +467,14 @@ async def find_values(
     """Return the values of metrics on dates. Raises what `list_assigned` raises."""
     await customers.get_visible(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": {"$in": list(metric_ids)}, "date": {"$in": list(dates)}}
-    found = await store.entries.find(ctx, where, fields=("metricId", "date", "value"))
+    found = await _entries.find(ctx, where, fields=("metricId", "date", "value"))
     return {(each["metricId"], each["date"]): each["value"] for each in found}
 
 
 async def find_ended(ctx: Context, customer_id: ObjectId, set_ids: Collection[ObjectId]) -> dict[ObjectId, bool]:
     """Return of each set that a client is or was assigned whether the assignment has ended."""
     where = {"customerId": customer_id, "metricsSetId": {"$in": list(set_ids)}}
-    found = await store.assignments.find(ctx, where, fields=("metricsSetId", "unassignedAt"))
+    found = await _assignments.find(ctx, where, fields=("metricsSetId", "unassignedAt"))
     return {each["metricsSetId"]: each["unassignedAt"] is not None for each in found}
 
 
@@ -381,12 +484,12 @@ async def remove_imported(ctx: Context, ids: Collection[ObjectId]) -> tuple[int,
 
     Returns how many were deleted, and those that stay.
     """
-    found = await store.entries.find(ctx, {"_id": {"$in": list(ids)}})
+    found = await _entries.find(ctx, {"_id": {"$in": list(ids)}})
     unchanged = [each for each in found if each["version"] == 0 and each["witemId"] is None]
     for customer_id in {each["customerId"] for each in unchanged}:
         entries = [each for each in unchanged if each["customerId"] == customer_id]
         await customers.lock_and_mark_figures(ctx, customer_id)
-        await store.entries.delete_many(ctx, {"customerId": customer_id, "_id": {"$in": [e["_id"] for e in entries]}})
+        await _entries.delete_many(ctx, {"customerId": customer_id, "_id": {"$in": [e["_id"] for e in entries]}})
         await copy_body_weights(ctx, customer_id, entries)
         for each in entries:
             await activity.delete_events(ctx, customer_id, each["_id"], "metric_recorded")
@@ -396,12 +499,12 @@ async def remove_imported(ctx: Context, ids: Collection[ObjectId]) -> tuple[int,
 @transactional
 async def remove_unused_assignments(ctx: Context, ids: Collection[ObjectId]) -> None:
     """Delete assignments that an import has made, unless they have changed since or their sets have values."""
-    for each in await store.assignments.find(ctx, {"_id": {"$in": list(ids)}, "version": 0}):
+    for each in await _assignments.find(ctx, {"_id": {"$in": list(ids)}, "version": 0}):
         [metric_set] = (await metric_sets.get_by_id(ctx, [each["metricsSetId"]])).values()
         metric_ids = [metric["_id"] for metric in (*metric_set["metrics"], *metric_set["archivedMetrics"])]
         where = {"customerId": each["customerId"], "metricId": {"$in": metric_ids}}
-        if await store.entries.find_one(ctx, where, ("_id",)) is None:
-            await store.assignments.delete(ctx, {"customerId": each["customerId"], "_id": each["_id"]})
+        if await _entries.find_one(ctx, where, ("_id",)) is None:
+            await _assignments.delete(ctx, {"customerId": each["customerId"], "_id": each["_id"]})
 
 
 def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
@@ -414,7 +517,7 @@ def _refuse_repeated(values: Sequence[NewMetricEntry]) -> None:
 
 async def _record(ctx: Context, new_entries: Sequence[NewEntry], metrics: Sequence[Metric]) -> list[MetricEntry]:
     """Store values, each with its metric, and report them in the activity feed."""
-    entries = await store.record(ctx, new_entries)
+    entries = await _insert(ctx, new_entries)
     for entry, metric in zip(entries, metrics, strict=True):
         data = {"metricId": metric["_id"], "day": entry["date"], **_measured(metric, entry["value"])}
         await activity.record_event(ctx, "metric_recorded", entry["customerId"], entry["_id"], **data)
@@ -426,7 +529,7 @@ async def find_value(ctx: Context, customer_id: ObjectId, metric_id: ObjectId, d
     """Return the value of a metric on a date, or None. Raises what `list_assigned` raises."""
     await customers.get_visible(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    entry = await store.entries.find_one(ctx, where, ("value",))
+    entry = await _entries.find_one(ctx, where, ("value",))
     return None if entry is None else entry["value"]
 
 
@@ -451,18 +554,18 @@ async def record_logged_values(
     metric_set = (await metric_sets.get_by_id(ctx, [set_id]))[set_id]
     kept_ids = [each["_id"] for each in metric_set["archivedMetrics"]] + [logged["metricId"] for logged in values]
     left_out = {"customerId": customer_id, "witemId": item_id, "metricId": {"$nin": kept_ids}}
-    changed = await store.entries.find(ctx, left_out)
-    await store.entries.delete_many(ctx, left_out)
+    changed = await _entries.find(ctx, left_out)
+    await _entries.delete_many(ctx, left_out)
     if new := [logged for logged in values if logged not in previous]:
         await require_past_dates(ctx, customer_id, [("values", date)])
-        assignment = await store.find_assignment(ctx, customer_id, set_id)
+        assignment = await find_assignment(ctx, customer_id, set_id)
         if assignment is None:
             await _assign(ctx, customer_id, set_id)
         elif assignment["unassignedAt"] is not None:
             raise _not_assigned(ctx)
         for logged in new:
             require_possible(_find_active(metric_set, logged["metricId"]), logged["value"], "values")
-        changed += await store.record(ctx, _new_entries(customer_id, set_id, date, new, item_id))
+        changed += await _insert(ctx, _new_entries(customer_id, set_id, date, new, item_id))
     await copy_body_weights(ctx, customer_id, changed)
     known = (*metric_set["metrics"], *metric_set["archivedMetrics"])
     return [_measured(require_by_id(known, logged["metricId"], "metric"), logged["value"]) for logged in values]
@@ -471,13 +574,13 @@ async def record_logged_values(
 async def move_values(ctx: Context, event: RecordedItemsRescheduled) -> None:
     """Move the values logged with rescheduled items to the new date. Raises InvalidFields if it is in the future."""
     customer_id, date = event.customer_id, event.date
-    recorded = await store.entries.find(ctx, {"customerId": customer_id, "witemId": {"$in": list(event.item_ids)}})
+    recorded = await _entries.find(ctx, {"customerId": customer_id, "witemId": {"$in": list(event.item_ids)}})
     if recorded:
         await require_past_dates(ctx, customer_id, [("date", date)])
     for entry in recorded:
         if entry["date"] != date:
-            await store.entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
-            moved = await store.record(ctx, [{**take(NewEntry, entry), "date": date}])
+            await _entries.delete(ctx, {"customerId": customer_id, "_id": entry["_id"]})
+            moved = await _insert(ctx, [{**take(NewEntry, entry), "date": date}])
             await copy_body_weights(ctx, customer_id, [entry, *moved])
 
 
@@ -492,7 +595,7 @@ async def list_history(
     await customers.get_visible(ctx, customer_id)
     await _require_known_to_client(ctx, customer_id, set_id)
     await find_metric(ctx, set_id, metric_id)
-    return await store.list_history(ctx, customer_id, metric_id)
+    return await _list_history(ctx, customer_id, metric_id)
 
 
 @transactional
@@ -506,7 +609,7 @@ async def delete_value(ctx: Context, customer_id: ObjectId, set_id: ObjectId, me
     await find_metric(ctx, set_id, metric_id)
     await customers.lock_and_mark_figures(ctx, customer_id)
     where = {"customerId": customer_id, "metricId": metric_id, "date": date}
-    entry = require_found(await store.entries.delete(ctx, where), "value")
+    entry = require_found(await _entries.delete(ctx, where), "value")
     await copy_body_weights(ctx, customer_id, [entry])
     await activity.delete_events(ctx, customer_id, entry["_id"], "metric_recorded")
     if entry["witemId"] is not None:
@@ -530,12 +633,12 @@ async def _load_set(ctx: Context, set_id: ObjectId, *, include_deleted: bool = F
 
 async def _require_known_to_client(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> None:
     """Raise NotFound if the caller is a client who was never assigned the set."""
-    if not ctx.caller.is_coach and await store.find_assignment(ctx, customer_id, set_id) is None:
+    if not ctx.caller.is_coach and await find_assignment(ctx, customer_id, set_id) is None:
         raise NotFound("metrics set")
 
 
 async def _is_assigned(ctx: Context, customer_id: ObjectId, set_id: ObjectId) -> bool:
-    assignment = await store.find_assignment(ctx, customer_id, set_id)
+    assignment = await find_assignment(ctx, customer_id, set_id)
     return assignment is not None and assignment["unassignedAt"] is None
 
 

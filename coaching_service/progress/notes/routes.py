@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.progress.notes import service
-from coaching_service.progress.notes.models import NewNote, Note, NoteChange
+from coaching_service.progress.notes.service import NewNote, Note, NoteChange
 
 routes = Routes("/coach/customers/{customerId}/notes", tag="Notes", locks="customer")
 

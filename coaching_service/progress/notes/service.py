@@ -2,20 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from html import escape
+import re
+from collections.abc import Collection, Mapping, Sequence
+from html import escape, unescape
+from typing import Annotated, Any, TypeAlias, TypedDict
 
+import nh3
+
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents, Filter, PipelineStage
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
-from coaching_service.core.errors import require_found
+from coaching_service.core.errors import invalid_field, require_found
+from coaching_service.core.events import EventType
+from coaching_service.core.fields import Change, Default, Description, Label
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Text
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.progress.notes import store
-from coaching_service.progress.notes.html import plain_text, sanitise
-from coaching_service.progress.notes.models import NewNote, Note, NoteAuthor, NoteChange
-from coaching_service.progress.notes.store import notes
+from coaching_service.people.customers.models import ClientText, DatedCount
+
+# --- Notes as they are sent, stored and returned ----------------------------------------------------------------------
+
+
+CONTENT_LENGTH = 50_000
+
+
+class NoteAuthor(TypedDict):
+    """Who wrote a note."""
+
+    _id: ObjectId
+    name: str
+
+
+class NewNote(TypedDict):
+    """A note to add."""
+
+    content: Annotated[
+        str,
+        Text(max_length=CONTENT_LENGTH),
+        Description(
+            request="HTML; sanitised before it is stored.",
+            response="HTML without scripts, styles, pictures or forms.",
+        ),
+        Label("Text"),
+    ]
+    isPinned: Annotated[
+        bool,
+        Default(False),
+        Description("Whether the note is shown first.", argument="Show it first."),
+        Label("Shown first"),
+    ]
+    isHealth: Annotated[
+        bool,
+        Default(False),
+        Description(
+            "Whether the note is about the client's health.",
+            argument="It is about health, such as pain or an injury: needs attention.",
+        ),
+        Label("About health"),
+    ]
+
+
+class NoteSubject(TypedDict):
+    """Whom a note is about, and who wrote it."""
+
+    customerId: ObjectId
+    author: Annotated[NoteAuthor | None, Description("Who wrote it; null for notes older than this field.")]
+
+
+class Note(NoteSubject, NewNote, Stored):
+    """A coach's note on a client."""
+
+
+NoteChange: TypeAlias = Change[NewNote]
+
+
+# --- The HTML of notes: sanitised before it is stored -----------------------------------------------------------------
+
+
+_BLOCK_TAG = re.compile(r"<(?!/?(a|b|code|em|i|s|span|strong|sub|sup|u)\b)")  # every other tag separates words
+_ALLOWED_TAGS = {
+    *("p", "br", "div", "span", "b", "strong", "i", "em", "u", "s", "sub", "sup", "code", "pre", "blockquote", "hr"),
+    *("h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "a"),
+}
+
+
+def sanitise(html: str) -> str:
+    """Return `html` without anything a browser would run or load.
+
+    Raises InvalidFields if no text is left, or if it is too long then: characters are escaped, and open tags closed.
+    """
+    clean = nh3.clean(
+        html,
+        tags=_ALLOWED_TAGS,
+        attributes={"a": {"href"}},
+        url_schemes={"http", "https", "mailto", "tel"},
+        link_rel="noopener noreferrer nofollow",
+    ).strip()
+    if not plain_text(clean):
+        raise invalid_field("content", "should not be empty", code="EMPTY")
+    if len(clean) > CONTENT_LENGTH:
+        message = f"must not be longer than {CONTENT_LENGTH} characters as HTML with escaped characters and closed tags"
+        raise invalid_field("content", message, code="TOO_LONG")
+    return clean
+
+
+def plain_text(clean_html: str) -> str:
+    """Return the text of sanitised HTML in one line."""
+    return " ".join(remove_tags(_BLOCK_TAG.sub(" <", clean_html)).split())
+
+
+def remove_tags(clean_html: str) -> str:
+    """Return the text between the tags of sanitised HTML."""
+    return unescape(nh3.clean(clean_html, tags=set()))
+
+
+# --- Notes in the database --------------------------------------------------------------------------------------------
+
+
+_EVENT_TYPES: dict[Action, EventType] = {
+    "created": "note.created",
+    "changed": "note.updated",
+    "deleted": "note.deleted",
+}
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    return {"type": _EVENT_TYPES[action], "data": {"noteId": known["_id"]}}
+
+
+notes = Documents[Note](
+    "notes",
+    (
+        Index(("customerId", "-createdAt", "-_id")),
+        Index(("customerId", "createdAt"), partial_filter=(("isHealth", {"$eq": True}),)),
+    ),
+    client_field="customerId",
+    history=History("note", _event),
+    transfer=Portable(
+        Note,
+        RECORDS,
+        references={"customerId": "customers"},
+        complete=lambda note: {**note, "content": sanitise(note["content"])},
+    ),
+)
+_HEALTH_NOTES = notes.index_name("customerId", "createdAt")
+
+
+async def _count_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[DatedCount]:
+    """Return how many notes with the health flag there are, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
+    group = {"_id": "$customerId", "count": {"$sum": 1}, "newest": {"$max": "$createdAt"}}
+    return await notes.aggregate(ctx, where, {"$group": group}, hint=_HEALTH_NOTES)
+
+
+async def find_newest_health_notes(ctx: Context, customer_ids: Sequence[ObjectId]) -> list[ClientText]:
+    """Return the content of the newest note with the health flag, of clients with any. Access is not checked."""
+    where: Filter = {"customerId": {"$in": list(customer_ids)}, "isHealth": True}
+    order: PipelineStage = {"$sort": {"customerId": 1, "createdAt": 1}}
+    group = {"_id": "$customerId", "text": {"$last": "$content"}}
+    return await notes.aggregate(ctx, where, order, {"$group": group}, hint=_HEALTH_NOTES)
+
 
 _FEED_TEXT_LENGTH = 200
 
@@ -88,12 +240,12 @@ async def delete(ctx: Context, customer_id: ObjectId, note_id: ObjectId) -> None
     await activity.delete_events(ctx, customer_id, note_id, "note_added")
 
 
-count_health_notes = store.count_health_notes
+count_health_notes = _count_health_notes
 
 
 async def find_newest_health_texts(ctx: Context, customer_ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the newest health note as plain text, of clients with any. Access is not checked."""
-    newest = await store.find_newest_health_notes(ctx, customer_ids)
+    newest = await find_newest_health_notes(ctx, customer_ids)
     return {each["_id"]: plain_text(each["text"]) for each in newest}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.field_schemas import argument_of
@@ -24,8 +24,7 @@ from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.validation import Text
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.notes import service
-from coaching_service.progress.notes.html import plain_text
-from coaching_service.progress.notes.models import NewNote, Note
+from coaching_service.progress.notes.service import NewNote, Note, plain_text
 
 tools = Tools()
 _LONGEST_IN_LIST, _LONGEST_IN_LINE = 1_500, 200

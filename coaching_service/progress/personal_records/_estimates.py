@@ -13,7 +13,7 @@ from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ADDED, ASSISTANCE
-from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD
+from coaching_service.people.activity.models import ESTIMATED_ONE_REP_MAX, HEAVIEST_LOAD
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records.models import StoredRecord
 from coaching_service.progress.personal_records.store import records

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, 
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.field_schemas import input_of, output_of
 from coaching_service.core.fields import Change, Description, Optional, Partial, Private
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Choice, Input, Integer, Number
-from coaching_service.people.activity.record_types import FASTEST, RecordType
+from coaching_service.people.activity.models import FASTEST, RecordType
 from coaching_service.training.workouts.sets import MAX_METERS, RECORD_UNITS, Best, RecordKey
 
 MAX_VALUE = 1_000_000

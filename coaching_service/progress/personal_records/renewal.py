@@ -17,7 +17,7 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.metrics import service as body_weights
 from coaching_service.progress.personal_records import _estimates, service
 from coaching_service.training.body_weights import BodyWeightsChanged
-from coaching_service.training.workouts.blocks.recomputation import recompute_added_loads, recompute_logs
+from coaching_service.training.workouts.blocks.service import recompute_added_loads, recompute_logs
 
 RENEW = "renew_training_load"
 _BATCH = 10

@@ -16,7 +16,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import Conversion, LoadCount
 from coaching_service.people.activity import service as activity
-from coaching_service.people.activity.record_types import ESTIMATED_ONE_REP_MAX, FASTEST, MOST_REPS, RecordType
+from coaching_service.people.activity.models import ESTIMATED_ONE_REP_MAX, FASTEST, MOST_REPS, RecordType
 from coaching_service.people.activity.service import RecordEventData
 from coaching_service.people.customers import service as customers
 from coaching_service.progress.personal_records import _estimates, store

@@ -12,7 +12,7 @@ from coaching_service.core.database.portable import RECORDS, Portable
 from coaching_service.core.database.recording import History
 from coaching_service.core.fields import private_of
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.activity.record_types import RecordType
+from coaching_service.people.activity.models import RecordType
 from coaching_service.progress.personal_records.models import DailyRecords, LoggedRecord, RecordToStore, StoredRecord
 from coaching_service.training.workouts.reports.exercises import earlier_session_stage
 from coaching_service.training.workouts.sets import RecordKey

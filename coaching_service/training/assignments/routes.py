@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import DryRun
 from coaching_service.training.assignments import service
-from coaching_service.training.assignments.models import (
+from coaching_service.training.assignments.service import (
     ClientProgram,
     ProgramAssignment,
     ProgramAssignmentResult,

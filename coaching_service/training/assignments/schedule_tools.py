@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days, name_period
 from coaching_service.core.errors import invalid_field
@@ -55,10 +55,10 @@ from coaching_service.training.schedule.service import Outcome, days_between, de
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
 from coaching_service.training.workout_text.tools import identify_workouts
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks import sources
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.service import is_recorded
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 
@@ -220,7 +220,7 @@ async def copy_schedule(
     request = CopyRequest(start_date, end_date, target_date, repeat, progression, on_conflict)
     days = (days_between(start_date, end_date) + 1) * repeat
     last = str(last_day_of(target_date, days))
-    copied = [await sources.read_calendar(ctx, client["_id"], start_date, end_date) for client in clients]
+    copied = [await batches.read_calendar(ctx, client["_id"], start_date, end_date) for client in clients]
     outcomes = await _for_each(clients, lambda calendar: service.copy_accessible(ctx, calendar, request, dry_run=False))
     results = [outcome.result for outcome in outcomes]
     created = [block for result in results for block in result["created"]]

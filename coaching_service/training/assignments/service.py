@@ -5,39 +5,223 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
+
+from marshmallow import fields
 
 from coaching_service.core.changes.models import NamedDocument
 from coaching_service.core.changes.undo import DocumentsMoved, RestorationPlanned
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import TRAINING, Portable
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
+from coaching_service.core.events import EventValue
+from coaching_service.core.field_schemas import output_of
+from coaching_service.core.fields import Default, Description, Partial
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import CalendarDate, Date, DryRunField, Integer, ListOf, Text
 from coaching_service.people.activity import service as activity
 from coaching_service.people.customers import derived_figures
 from coaching_service.people.customers import service as customers
-from coaching_service.training.assignments import store
-from coaching_service.training.assignments.models import (
-    AssignmentContent,
-    AssignmentsEnd,
-    ClientProgram,
-    ProgramAssignmentResult,
-    ProgramProgress,
-    Shift,
-    Status,
-    StoredAssignment,
-)
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import DatedProgram
-from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.models import OnConflict, ScheduleConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, ScheduleShifted
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.service import has_nothing_done
+from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.training.workouts.reports.models import AssignedBlocks
+
+# --- Assignments of programs as they are stored and returned ----------------------------------------------------------
+
+
+Status = Literal["current", "ended", "upcoming"]
+
+
+class Shift(TypedDict):
+    """What was planned from a date on has been moved by a number of days, negative for earlier.
+
+    `first` is a date as the shifts before have moved it.
+    """
+
+    first: Annotated[str, Date()]
+    days: int
+
+
+class AssignmentContent(TypedDict):
+    """A program assigned to a client; the blocks are stored by training/workouts and name it (`assignmentId`).
+
+    `programName` is the name at that time. `startDate` is the date of day 1, `endDate` of the last block when it
+    was assigned. `endedDate` is the client's local date on which a coach ended it; None until then. `programBlockIds`
+    are the blocks of the program that were taken over; one that the client no longer has was deleted, and does not come
+    back. `groupName` is the group that the client joined to get the program. `shifts` of the schedule have moved its
+    blocks, in order; absent without one. The three before it are absent in older ones.
+    """
+
+    customerId: ObjectId
+    programId: ObjectId
+    programName: Annotated[str, Text()]
+    startDate: Annotated[str, CalendarDate()]
+    endDate: Annotated[str, CalendarDate()]
+    endedDate: Annotated[str | None, Date()]
+    weekdays: NotRequired[Annotated[list[int] | None, ListOf(Integer(minimum=1, maximum=7), maximum=7)]]
+    programBlockIds: NotRequired[list[ObjectId]]
+    groupName: NotRequired[Annotated[str | None, Text(max_length=100)]]
+    shifts: NotRequired[list[Shift]]
+
+
+class StoredAssignment(AssignmentContent, Stored):
+    """A stored assignment."""
+
+
+# The fields of a stored assignment to set.
+AssignmentFields: TypeAlias = Partial[AssignmentContent]
+
+
+class _Dated(TypedDict):
+    date: str
+
+
+class AssignmentsEnd(TypedDict):
+    """The latest `endDate` of the `assignments` of a client (`_id`), and the last block that is left, if any."""
+
+    _id: ObjectId
+    endDate: str
+    assignments: list[ObjectId]
+    lastBlock: list[_Dated]
+
+
+class ProgramAssignment(DryRunField):
+    """The client that a program is assigned to, and the dates."""
+
+    customerId: ObjectId
+    startDate: Annotated[str, CalendarDate(), Description(argument="Date of day 1, YYYY-MM-DD.")]
+    weekdays: NotRequired[
+        Annotated[
+            list[int],
+            ListOf(Integer(minimum=1, maximum=7), minimum=1, maximum=7),
+            Description(
+                request="Weekdays from 1 (Monday) to 7 (Sunday): the days with work go onto the next dates of these "
+                "weekdays, in order, and rest days are left out. Default: day 1 on `startDate`, day 8 a week later.",
+                argument="1 Monday to 7: days with work go onto the next such dates, rest days are left out.",
+            ),
+        ]
+    ]
+    onConflict: Annotated[OnConflict, on_conflict()]
+
+
+class AssignmentConflict(TypedDict):
+    """A block that was on the calendar before."""
+
+    date: Annotated[str, Date()]
+    wblockId: ObjectId
+    name: str
+
+
+class ProgramAssignmentResult(TypedDict):
+    """What was added to the calendar, or with `dryRun` would be."""
+
+    blocks: Annotated[int, Description("The number of blocks that were added.")]
+    assignmentId: Annotated[ObjectId | None, Description("The identifier of the assignment; null in a dry run.")]
+    dates: Annotated[list[str], ListOf(Date()), Description("The date of each block that was added, in order.")]
+    conflicts: Annotated[
+        list[ScheduleConflict],
+        fields.List(fields.Nested(output_of(AssignmentConflict))),
+        Description(
+            "The blocks that were on the days to which the program is assigned; with `replace`, on every day from the "
+            "start to the last block."
+        ),
+    ]
+    dryRun: Annotated[bool, Description("Whether nothing was written.")]
+    changeId: Annotated[ObjectId | None, Description("The change to undo; null in a dry run.")]
+
+
+class ClientProgram(TypedDict):
+    """A program that was assigned to a client."""
+
+    _id: Annotated[ObjectId, Description("The identifier of the assignment.")]
+    programId: ObjectId
+    name: Annotated[str, Description("The name of the program when it was assigned.")]
+    startDate: Annotated[str, Date(), Description("The date of day 1.")]
+    endDate: Annotated[
+        str, Date(), Description("The date of its last block, or on which it was ended, if that is before.")
+    ]
+    blocks: Annotated[int, Description("The number of its blocks that are on the calendar.")]
+    completedBlocks: Annotated[int, Description("The number of them that are completed.")]
+    status: Annotated[Status, Description("Where it is, on the client's local date.")]
+
+
+class ProgramProgress(ClientProgram):
+    """A program of a client with its week from 1, of how many; 0 before it begins."""
+
+    week: int
+    weeks: int
+
+
+class ProgramEnd(TypedDict):
+    """Whether to remove the workouts that are still to come."""
+
+    removeUpcoming: Annotated[
+        bool,
+        Default(False),
+        Description("Remove its blocks with nothing done, from the client's local date on."),
+    ]
+
+
+class ProgramEndResult(TypedDict):
+    """How many blocks were removed."""
+
+    removed: Annotated[int, Description("The number of blocks that were removed.")]
+
+
+# --- Assignments of programs in the database --------------------------------------------------------------------------
+
+
+def _event(action: Action, known: Mapping[str, Any], paths: Collection[str]) -> EventData | None:
+    """Return the event of a program's end; an undo of the end assigns it again, without new workouts."""
+    if action == "changed" and "endedDate" not in paths:
+        return None
+    data: dict[str, EventValue] = {"programId": known["programId"], "assignmentId": known["_id"]}
+    if action == "deleted" or known["endedDate"] is not None:
+        return {"type": "program.ended", "data": data}
+    return {"type": "program.assigned", "data": {**data, "startDate": known["startDate"], "blocks": 0}}
+
+
+_assignments = Documents[StoredAssignment](
+    "programAssignments",
+    (Index(("customerId", "-startDate", "-_id")), Index(("programId", "endedDate", "customerId"))),
+    client_field="customerId",
+    history=History("program_assignment", _event, ("programId", "startDate", "endedDate")),
+    transfer=Portable(
+        StoredAssignment,
+        TRAINING,
+        references={"customerId": "customers"},
+    ),
+)
+BY_PROGRAM = _assignments.index_name("programId", "endedDate", "customerId")
+BY_CLIENT = _assignments.index_name("customerId", "-startDate", "-_id")
+
+
+async def find_all(ctx: Context, customer_id: ObjectId) -> list[StoredAssignment]:
+    """Return a client's assignments, latest start first."""
+    return await _assignments.find(ctx, {"customerId": customer_id}, sort=("-startDate", "-_id"))
+
+
+async def find_one(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId) -> StoredAssignment | None:
+    """Return a client's assignment, or None."""
+    return await _assignments.find_one(ctx, {"customerId": customer_id, "_id": assignment_id})
+
+
+async def set_fields(ctx: Context, assignment: StoredAssignment, fields: AssignmentFields) -> None:
+    """Set fields of an assignment. Raises Conflict if it has changed since it was read."""
+    where = {"customerId": assignment["customerId"], "_id": assignment["_id"]}
+    await _assignments.update(ctx, where, {"$set": fields}, version=assignment["version"])
 
 
 async def assign(
@@ -118,7 +302,7 @@ async def add_to_calendar(
 
 async def _store_assignment(ctx: Context, content: AssignmentContent, block_count: int) -> ObjectId:
     assignment_id, customer_id = ObjectId(), content["customerId"]
-    await store.assignments.insert(ctx, {"_id": assignment_id, **content})
+    await _assignments.insert(ctx, {"_id": assignment_id, **content})
     await derived_figures.mark_due(ctx, [customer_id])
     await activity.record_event(
         *(ctx, "program_assigned", customer_id, assignment_id),
@@ -136,7 +320,7 @@ async def list_programs(ctx: Context, customer_id: ObjectId) -> list[ClientProgr
 
 
 async def _list(ctx: Context, customer_id: ObjectId, today: str) -> list[ClientProgram]:
-    assignments = await store.find_all(ctx, customer_id)
+    assignments = await find_all(ctx, customer_id)
     program_ids = {assignment["programId"] for assignment in assignments}
     counts = await queries.count_assigned_blocks(ctx, customer_id, list(program_ids)) if program_ids else []
     by_assignment = {count["_id"]: count for count in counts}
@@ -176,7 +360,7 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
     removed. Raises NotFound, Forbidden.
     """
     today = str(await customers.get_local_date(ctx, customer_id))
-    assignment = await store.find_one(ctx, customer_id, assignment_id)
+    assignment = await find_one(ctx, customer_id, assignment_id)
     if assignment is None:
         raise NotFound("program assignment")
     return await _end(ctx, assignment, today, remove_upcoming=remove_upcoming)
@@ -185,7 +369,7 @@ async def end(ctx: Context, customer_id: ObjectId, assignment_id: ObjectId, *, r
 async def _end(ctx: Context, assignment: StoredAssignment, today: str, *, remove_upcoming: bool) -> int:
     customer_id, assignment_id = assignment["customerId"], assignment["_id"]
     if assignment["endedDate"] is None:
-        await store.set_fields(ctx, assignment, {"endedDate": today})
+        await set_fields(ctx, assignment, {"endedDate": today})
         await derived_figures.mark_due(ctx, [customer_id])
     if not remove_upcoming:
         return 0
@@ -210,11 +394,11 @@ async def end_of_groups(
 
     Programs that the client has through `others`, groups by program, go on as theirs.
     """
-    for assignment in await store.find_all(ctx, customer_id):
+    for assignment in await find_all(ctx, customer_id):
         if assignment.get("groupName") not in groups or assignment["endedDate"] is not None:
             continue
         if (group := others.get(assignment["programId"])) is not None:
-            await store.set_fields(ctx, assignment, {"groupName": group})
+            await set_fields(ctx, assignment, {"groupName": group})
         else:
             await _end(ctx, assignment, today, remove_upcoming=True)
 
@@ -227,7 +411,7 @@ async def find_last_dates(ctx: Context, customer_ids: Sequence[ObjectId]) -> dic
     where = {"customerId": {"$in": list(customer_ids)}, "endedDate": None}
     group = {"_id": "$customerId", "endDate": {"$max": "$endDate"}, "assignments": {"$push": "$_id"}}
     stages = {"$group": group}, queries.last_assigned_block_stage(ctx)
-    ends: list[AssignmentsEnd] = await store.assignments.aggregate(ctx, where, *stages, hint=store.BY_CLIENT)
+    ends: list[AssignmentsEnd] = await _assignments.aggregate(ctx, where, *stages, hint=BY_CLIENT)
     return {end["_id"]: end["lastBlock"][0]["date"] if end["lastBlock"] else end["endDate"] for end in ends}
 
 
@@ -248,10 +432,10 @@ def find_week(start: str, end: str, today: str) -> tuple[int, int]:
 
 async def record_shift(ctx: Context, event: ScheduleShifted) -> None:
     """Store with assignments that their workouts have been shifted."""
-    for assignment in await store.find_all(ctx, event.customer_id):
+    for assignment in await find_all(ctx, event.customer_id):
         if assignment["_id"] in event.assignment_ids:
             shifts: list[Shift] = [*assignment.get("shifts", ()), {"first": event.first, "days": event.days}]
-            await store.set_fields(ctx, assignment, {"shifts": shifts})
+            await set_fields(ctx, assignment, {"shifts": shifts})
 
 
 async def require_single_copies(ctx: Context, event: RestorationPlanned) -> None:

@@ -21,9 +21,8 @@ from coaching_service.core.validation import Choice, Date, Identifier, ListOf
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import Customer, NamedCustomer
-from coaching_service.training.assignments import store
-from coaching_service.training.assignments.models import Shift, StoredAssignment
-from coaching_service.training.assignments.service import find_week
+from coaching_service.training.assignments import service
+from coaching_service.training.assignments.service import Shift, StoredAssignment, find_week
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import ProgramName
 from coaching_service.training.programs.service import ProgramPlan, date_blocks
@@ -38,8 +37,8 @@ from coaching_service.training.workouts.blocks.models import (
     StoredBlock,
     plan_of,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.service import (
+    ClientCalendar,
     find_program_date,
     has_nothing_done,
     renew_items,
@@ -425,7 +424,7 @@ async def select_clients(
     """
     if assignment_ids is not None:
         where = {"programId": program_id, "_id": {"$in": list(assignment_ids)}}
-        known = await store.assignments.find(ctx, where, hint=store.BY_PROGRAM)
+        known = await service._assignments.find(ctx, where, hint=service.BY_PROGRAM)
         if len(known) < len(set(assignment_ids)):
             raise NotFound("program assignment")
         client_ids = list({assignment["customerId"] for assignment in known})
@@ -451,7 +450,7 @@ async def list_running_clients(ctx: Context, program_id: ObjectId) -> list[Objec
 
 async def _list_running(ctx: Context, program_id: ObjectId) -> list[_Running]:
     where = {"programId": program_id, "endedDate": None}
-    not_ended = await store.assignments.find(ctx, where, sort=("customerId", "_id"), hint=store.BY_PROGRAM)
+    not_ended = await service._assignments.find(ctx, where, sort=("customerId", "_id"), hint=service.BY_PROGRAM)
     clients = await bulk.load_active(ctx, list({assignment["customerId"] for assignment in not_ended}))
     seen = [assignment for assignment in not_ended if assignment["customerId"] in clients]
     last_dates = await queries.find_last_assigned(ctx, program_id, [assignment["_id"] for assignment in seen])
@@ -496,7 +495,7 @@ async def sync_client(
     Returns how many workouts were changed, created, removed and left as they are. With `dry_run` nothing is written.
     """
     today = str(await customers.get_local_date(ctx, customer_id))
-    assignments = [await store.find_one(ctx, customer_id, each) for each in assignment_ids]
+    assignments = [await service.find_one(ctx, customer_id, each) for each in assignment_ids]
     running = [each for each in assignments if each is not None and each["endedDate"] is None]
     copies = await _read_copies(ctx, program.program["_id"], running)
     counts: Counter[str] = Counter()
@@ -573,4 +572,4 @@ async def _store_result(
     dates += [each.new_date for each in chosen if each.copy is None]
     end_date = max([assignment["startDate"], *dates])
     if block_ids != sorted(assignment.get("programBlockIds") or []) or end_date != assignment["endDate"]:
-        await store.set_fields(ctx, assignment, {"programBlockIds": block_ids, "endDate": end_date})
+        await service.set_fields(ctx, assignment, {"programBlockIds": block_ids, "endDate": end_date})

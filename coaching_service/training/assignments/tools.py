@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_days
 from coaching_service.core.errors import invalid_field
@@ -21,12 +21,12 @@ from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import ClientsArgument, choose_clients, identify_clients
 from coaching_service.people.customers.models import NamedCustomer
 from coaching_service.training.assignments import service
-from coaching_service.training.assignments.models import ProgramAssignment, ProgramAssignmentResult
+from coaching_service.training.assignments.service import ProgramAssignment, ProgramAssignmentResult
 from coaching_service.training.programs import service as programs
 from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.schedule.service import OUTCOMES, days_between, describe_conflicts
 from coaching_service.training.workout_text.argument_checks import check_names, run_checks
-from coaching_service.training.workouts.blocks import sources
+from coaching_service.training.workouts.blocks import batches
 
 tools = Tools()
 _MAX_WORKOUTS = 2_000  # that one transaction writes
@@ -117,7 +117,7 @@ async def assign_program(
             clients=len(clients),
         ),
         depends_on=[assignment["dates"] for assignment in assignments],
-        sources=[await sources.read_program(ctx, program_id)],
+        sources=[await batches.read_program(ctx, program_id)],
         details={"workoutsAdded": sum(assignment["blocks"] for assignment in assignments)},
     )
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import PROGRAMS, coach, coach_with_any
+from coaching_service.core.auth import PROGRAMS, coach, coach_with_any
 from coaching_service.core.database.context import Context
 from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import part_of
-from coaching_service.core.pagination import Page, page_of
+from coaching_service.core.list_selection import Page, page_of, part_of
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.programs import models, service
 from coaching_service.training.programs.models import ProgramBlockFields

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import cast
+from typing import Any, cast
 
-from coaching_service.core.auth.access import PROGRAMS
+from coaching_service.core.auth import PROGRAMS
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter
+from coaching_service.core.database.documents import Documents, Filter
+from coaching_service.core.database.portable import LIBRARY, Portable
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.errors import NotFound
-from coaching_service.core.external_identity import Upserted, find_differences, present_identity, stored_fields, upsert
+from coaching_service.core.events import EventType
+from coaching_service.core.external_identity import (
+    BY_EXTERNAL_ID,
+    IDENTITY_CHECKS,
+    Upserted,
+    find_differences,
+    present_identity,
+    stored_fields,
+    upsert,
+)
+from coaching_service.core.field_schemas import checks_of
 from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import ALL_ENTRIES, ListPart, ListSelection
-from coaching_service.core.pagination import Page
-from coaching_service.core.text import normalize
+from coaching_service.core.list_selection import ALL_ENTRIES, BY_UPDATE, UPDATED, ListPart, ListSelection, Page
+from coaching_service.core.text import keyword_filter, normalize, search_fields_of
 from coaching_service.core.validation import NAME_LENGTH
-from coaching_service.training.programs import store
 from coaching_service.training.programs.models import (
     DatedProgram,
     Program,
@@ -33,7 +44,93 @@ from coaching_service.training.programs.models import (
 from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import BlockPlan, ProgramCopy, StoredBlock, plan_of
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
+
+# --- Programs in the database; their blocks are stored with all others, by training/workouts --------------------------
+
+
+_EVENT_TYPES: dict[Action, EventType] = {
+    "created": "program.created",
+    "changed": "program.updated",
+    "deleted": "program.deleted",
+}
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData:
+    return {"type": _EVENT_TYPES[action], "data": {"programId": known["_id"]}}
+
+
+_programs = Documents[StoredProgram](
+    "programs",
+    (
+        Index(("isArchived", "sortName", "_id")),
+        Index(("isArchived", "suf")),
+        Index(("_id",)),
+        BY_EXTERNAL_ID,
+        Index(("isArchived", *BY_UPDATE)),
+    ),
+    private=("companyId", "sortName", "search", "suf", "scheduleChanges"),
+    history=History("program", _event),
+    transfer=Portable(
+        StoredProgram,
+        LIBRARY,
+        checks={**IDENTITY_CHECKS, **checks_of(ProgramInput)},
+        complete=lambda program: {**program, **search_fields(program)},
+    ),
+)
+ORDER, PRIVATE_ORDER = ("sortName", "_id"), ("sortName",)
+_BY_NAME = _programs.index_name("isArchived", *ORDER)
+_BY_SUFFIX = _programs.index_name("isArchived", "suf")
+BY_ID = _programs.index_name("_id")
+_BY_EXTERNAL_ID = _programs.index_name("externalId")
+_BY_UPDATE = _programs.index_name("isArchived", *BY_UPDATE)
+
+
+async def find_page(
+    ctx: Context, where: Filter, list_part: ListPart, *, keywords: str
+) -> tuple[list[StoredProgram], int]:
+    """Return the programs of `where` for one part of the list with their sort fields, and their total number."""
+    if "\0" in keywords:
+        return [], 0
+    condition = where | (keyword_filter(keywords) if keywords else {})
+    hint = _list_index(where, list_part, keywords)
+    return await list_part.read(ctx, _programs, condition, hint=hint)
+
+
+def _list_index(where: Filter, list_part: ListPart, keywords: str) -> str:
+    """Return the index that serves a list of programs: one that has few of them, if there is one."""
+    for field, index in (("externalId", _BY_EXTERNAL_ID), ("_id", BY_ID), (UPDATED, _BY_UPDATE)):
+        if field in where:
+            return index
+    if keywords:
+        return _BY_SUFFIX
+    return _BY_NAME if list_part.sort == ORDER else _BY_UPDATE
+
+
+async def find_id_by_external_id(ctx: Context, external_id: str) -> ObjectId | None:
+    """Return the identifier of the program with this identifier in another system, or None."""
+    where = {"externalId": external_id}
+    matching = await _programs.find(ctx, where, limit=1, fields=("_id",), hint=_BY_EXTERNAL_ID)
+    return matching[0]["_id"] if matching else None
+
+
+async def rewrite(
+    ctx: Context, program_id: ObjectId, changed_fields: Callable[[StoredProgram], ProgramFields], version: int | None
+) -> StoredProgram | None:
+    """Set the fields that `changed_fields` returns for the stored program. Returns None if there is no such program."""
+
+    def mutate(stored: StoredProgram) -> Mapping[str, Any]:
+        fields = changed_fields(stored)
+        return {**fields, **search_fields({**stored, **fields})} if fields else fields
+
+    return await _programs.rewrite(ctx, {"_id": program_id}, mutate, version=version)
+
+
+def search_fields(program: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the private fields by which a program is sorted and searched."""
+    texts = (program["name"], program["description"] or "", *program["tags"])
+    return {"sortName": normalize(program["name"]), **search_fields_of(*texts)}
+
 
 _COPY = " (copy)"
 
@@ -56,7 +153,7 @@ class ProgramPlan(ScheduleOwner):
     async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
         """Make transactions that change the schedule of one program run one after another."""
         change = {"$inc": {"scheduleChanges": 1}}
-        if not await store.programs.set_derived(ctx, {"_id": self.program_id}, change):
+        if not await _programs.set_derived(ctx, {"_id": self.program_id}, change):
             raise NotFound("program")
 
 
@@ -77,43 +174,41 @@ async def list_page(
     """
     keywords = normalize(keywords)
     filters = {"archived": archived, "keywords": keywords, "externalId": external_id, **selection.for_cursor()}
-    order = selection.order(store.ORDER)
-    list_part = ListPart(
-        ctx, "programs", filters, order, page=page, size=size, after=after, private=store.PRIVATE_ORDER
-    )
+    order = selection.order(ORDER)
+    list_part = ListPart(ctx, "programs", filters, order, page=page, size=size, after=after, private=PRIVATE_ORDER)
     where = {"isArchived": archived, **selection.filter()}
     if external_id is not None:
         where["externalId"] = external_id
-    stored, total = await store.find_page(ctx, where, list_part, keywords=keywords)
+    stored, total = await find_page(ctx, where, list_part, keywords=keywords)
     docs, cursor = list_part.take_page(stored)
     return list_part.numbered(await _present(ctx, docs), total, cursor)
 
 
-list_ids_after = store.programs.list_ids_after
+list_ids_after = _programs.list_ids_after
 
 
 async def require(ctx: Context, program_id: ObjectId) -> ProgramName:
     """Return the name of a program. Raises NotFound."""
-    if (program := await store.programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
+    if (program := await _programs.find_one(ctx, {"_id": program_id}, ("name",))) is None:
         raise NotFound("program")
     return program
 
 
 async def get_names(ctx: Context, ids: Sequence[ObjectId]) -> dict[ObjectId, str]:
     """Return the names of the company's programs among `ids`."""
-    named = await store.programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=store.BY_ID)
+    named = await _programs.find(ctx, {"_id": {"$in": list(ids)}}, fields=("name",), hint=BY_ID)
     return {program["_id"]: program["name"] for program in named}
 
 
 async def get(ctx: Context, program_id: ObjectId) -> Program:
     """Return a program. Raises NotFound."""
-    return await _present_one(ctx, await store.programs.find_one(ctx, {"_id": program_id}))
+    return await _present_one(ctx, await _programs.find_one(ctx, {"_id": program_id}))
 
 
 async def create(ctx: Context, program: ProgramInput) -> Program:
     """Create a program without blocks."""
-    new = {**stored_fields(program), **store.search_fields(program), "isArchived": False}
-    stored = await store.programs.insert(ctx, new)
+    new = {**stored_fields(program), **search_fields(program), "isArchived": False}
+    stored = await _programs.insert(ctx, new)
     return {**stored, **present_identity(stored), "numberOfDaysWithWorkouts": 0}
 
 
@@ -142,7 +237,7 @@ async def update(
     def changed_fields(stored: StoredProgram) -> ProgramFields:
         return cast("ProgramFields", find_differences(stored, fields)) if only_differences else fields
 
-    return await _present_one(ctx, await store.rewrite(ctx, program_id, changed_fields, change.get("version")))
+    return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, change.get("version")))
 
 
 async def upsert_external(
@@ -154,7 +249,7 @@ async def upsert_external(
     """
     return await upsert(
         ctx,
-        lambda tx: store.find_id_by_external_id(tx, external_id),
+        lambda tx: find_id_by_external_id(tx, external_id),
         lambda tx, program_id: update(tx, program_id, sent, only_differences=True),
         lambda tx: create(tx, {**complete(), "externalId": external_id}),
         (PROGRAMS.CREATE, PROGRAMS.EDIT),
@@ -170,7 +265,7 @@ async def set_archived(ctx: Context, program_id: ObjectId, *, archived: bool, ve
     def changed_fields(stored: StoredProgram) -> ProgramFields:
         return {} if stored["isArchived"] == archived else {"isArchived": archived}
 
-    return await _present_one(ctx, await store.rewrite(ctx, program_id, changed_fields, version))
+    return await _present_one(ctx, await rewrite(ctx, program_id, changed_fields, version))
 
 
 async def is_assigned(ctx: Context, program_id: ObjectId, customer_id: ObjectId, start: str) -> bool:
@@ -240,7 +335,7 @@ def copy_of(block: StoredBlock) -> ProgramCopy:
 @transactional
 async def delete(ctx: Context, program_id: ObjectId) -> None:
     """Delete a program with its blocks; blocks that were assigned from it remain. Raises NotFound."""
-    if await store.programs.delete(ctx, {"_id": program_id}) is None:
+    if await _programs.delete(ctx, {"_id": program_id}) is None:
         raise NotFound("program")
     await workouts.delete_all(ctx, ProgramPlan(program_id))
     await ctx.publish(ProgramDeleted(program_id))

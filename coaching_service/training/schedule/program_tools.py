@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import name_period
 from coaching_service.core.field_schemas import argument_of
@@ -29,8 +29,8 @@ from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workout_text.lines import Problem, Problems, error_in_line, require_name
 from coaching_service.training.workout_text.tool_schemas import BlockArguments, workout_text
+from coaching_service.training.workouts.blocks import batches
 from coaching_service.training.workouts.blocks import batches as block_batches
-from coaching_service.training.workouts.blocks import sources
 from coaching_service.training.workouts.blocks.batches import Batch
 from coaching_service.training.workouts.blocks.models import BlockPlan, DayBlock, NewBlock, PlannedBlock, plan_of
 from coaching_service.training.workouts.items.service import resolve_items
@@ -128,7 +128,7 @@ async def save_program(
             f"Created the program {typed(program['name'])} from {name_period(start_date, end_date, today)}, "
             f"{program['numberOfDaysWithWorkouts']} days with workouts{f': {named}' if named else ''}.",
             {"programId": program["_id"]},
-            sources=[await sources.read_calendar(ctx, customer_id, start_date, end_date)],
+            sources=[await batches.read_calendar(ctx, customer_id, start_date, end_date)],
         )
     before: Program | None = None
     if program_id is None:

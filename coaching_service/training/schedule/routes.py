@@ -7,7 +7,7 @@ from typing import Any
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Handler, Routes
@@ -16,7 +16,7 @@ from coaching_service.training.programs import models as program_models
 from coaching_service.training.programs.schemas import Program
 from coaching_service.training.programs.service import ProgramPlan
 from coaching_service.training.schedule import models, schemas, service
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 
 routes = Routes("/coach/customers/{customerId}", tag="Schedule", locks="customer")
 library_routes = Routes("/coach/programs", tag="Programs")

@@ -20,7 +20,7 @@ from coaching_service.core.dates import name_days
 from coaching_service.core.errors import NotFound, invalid_field
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.results import typed
-from coaching_service.library.exercises import listing
+from coaching_service.library.exercises import service
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.programs import service as programs
 from coaching_service.training.programs.models import LAST_DAY, Program
@@ -63,8 +63,13 @@ from coaching_service.training.workouts.blocks.models import (
     StoredBlock,
     plan_of,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks, shift_date
+from coaching_service.training.workouts.blocks.service import (
+    ClientCalendar,
+    ScheduleOwner,
+    has_nothing_done,
+    regular_blocks,
+    shift_date,
+)
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemChange, ItemInput, WorkItem
 
@@ -314,7 +319,7 @@ def require_another(exercise_id: ObjectId, with_exercise_id: ObjectId) -> None:
 
 async def choose_load(ctx: Context, exercise_id: ObjectId, with_exercise_id: ObjectId) -> ReplacedLoad:
     """Return what becomes of loads by default: kept only if both exercises have the same movement and equipment."""
-    kinds = {await listing.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
+    kinds = {await service.find_movement(ctx, each) for each in (exercise_id, with_exercise_id)}
     return "keep" if len(kinds) == 1 and None not in kinds else "clear"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.field_schemas import input_of
@@ -10,7 +10,7 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import patch_of
 from coaching_service.training.templates import service
-from coaching_service.training.templates.models import (
+from coaching_service.training.templates.service import (
     NewWorkoutTemplate,
     TemplateApplication,
     TemplateChange,

@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, cast
 
+from marshmallow import fields
+
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Filter, now
-from coaching_service.core.database.models import Returned
+from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.field_changes import Returned, Stored
+from coaching_service.core.database.portable import TEMPLATES, Portable
+from coaching_service.core.database.recording import Action, EventData, History
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.errors import Conflict, NotFound, invalid_field
-from coaching_service.core.fields import nulls_of, take
+from coaching_service.core.fields import Change, Default, Description, Part, Partial, nulls_of, take
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.list_selection import UPDATED
-from coaching_service.core.pagination import Page, page_document, skip_of
-from coaching_service.core.text import keyword_filter, normalize
+from coaching_service.core.list_selection import UPDATED, Page, UpdatedSince, page_document, skip_of
+from coaching_service.core.text import keyword_filter, normalize, search_fields_of
+from coaching_service.core.validation import CalendarDate, ListOf, StringList, Text
 from coaching_service.people.account.service import Conversion, LoadCount
-from coaching_service.training.schedule.models import OnConflict
+from coaching_service.training.schedule.models import OnConflict, on_conflict
 from coaching_service.training.schedule.service import find_conflicts, resolve_conflicts
-from coaching_service.training.templates import store
-from coaching_service.training.templates.models import (
-    NewWorkoutTemplate,
-    TemplateChange,
-    TemplateContent,
-    TemplateDetails,
-    TemplateFields,
-    TemplateName,
-    WorkoutTemplate,
-)
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.load_conversion import convert_items
@@ -38,13 +33,120 @@ from coaching_service.training.workouts.blocks.models import (
     BlockPlan,
     PlannedBlock,
     StoredBlock,
+    WorkoutSettings,
     no_session,
     plan_of,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
+from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items import service as items
-from coaching_service.training.workouts.items.models import WorkItem
-from coaching_service.training.workouts.items.service import MAX_ITEMS, create_items, load_references
+from coaching_service.training.workouts.items.descriptions import COMPUTED_ITEM_FIELDS, ITEM_REFERENCES, complete_items
+from coaching_service.training.workouts.items.models import ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
+from coaching_service.training.workouts.items.service import MAX_ITEMS, create_items, list_contacts, load_references
+
+# --- Workout templates as they are sent, stored and read --------------------------------------------------------------
+
+
+class TemplateDetails(WorkoutSettings):
+    """The fields of a template without its items."""
+
+    name: Annotated[str, Text()]
+    type: Annotated[str | None, Text(), Description(request="Free text, such as strength or mobility.")]
+    tags: Annotated[list[str], StringList(), Default(list)]
+
+
+class NewWorkoutTemplate(TemplateDetails):
+    """A template to create."""
+
+    items: Annotated[list[ItemInput], ListOf(NEW_ITEM, maximum=MAX_ITEMS), Default(list)]
+
+
+class TemplateContent(TemplateDetails):
+    """The content of a template; items are stored ones in the database, and as they are read in results."""
+
+    items: Annotated[list[WorkItem], fields.List(ITEM_RESPONSE)]
+
+
+class WorkoutTemplate(TemplateContent, Stored):
+    """A workout that can be copied to any calendar."""
+
+
+class TemplateApplication(TypedDict):
+    """The client and the date to which a template is copied."""
+
+    customerId: ObjectId
+    date: Annotated[str, CalendarDate()]
+    onConflict: Annotated[OnConflict, on_conflict()]
+
+
+class TemplateQuery(UpdatedSince):
+    """The filters of the template list."""
+
+    type: NotRequired[Annotated[str, Description("Exactly this type.")]]
+    tag: NotRequired[Annotated[str, Description("Exactly this tag.")]]
+    q: NotRequired[Annotated[str, Description("Every word must occur in name or tags.")]]
+
+
+TemplateChange: TypeAlias = Change[NewWorkoutTemplate]
+TemplateName: TypeAlias = Part[WorkoutTemplate, Literal["_id", "name"]]
+TemplateFields: TypeAlias = Partial[TemplateContent]
+
+
+# --- Workout templates in the database --------------------------------------------------------------------------------
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    return {"type": "template.deleted", "data": {"templateId": known["_id"]}} if action == "deleted" else None
+
+
+_templates = Documents[WorkoutTemplate](
+    "workoutTemplates",
+    (
+        Index(("sortName", "_id")),
+        Index(("suf",)),
+        Index(("tags", "sortName", "_id")),
+        Index(("_id",)),
+        Index((UPDATED,)),
+    ),
+    private=("companyId", "sortName", "search", "suf"),
+    history=History("template", _event, contact=list_contacts),
+    transfer=Portable(
+        WorkoutTemplate,
+        TEMPLATES,
+        computed=COMPUTED_ITEM_FIELDS,
+        references=ITEM_REFERENCES,
+        complete=lambda template: {**complete_items(template), **_search_fields(template)},
+    ),
+)
+ORDER = ("sortName", "_id")
+BY_UPDATE, BY_NAME = _templates.index_name(UPDATED), _templates.index_name(*ORDER)
+BY_SUFFIX = _templates.index_name("suf")
+
+
+async def find_one(ctx: Context, template_id: ObjectId) -> WorkoutTemplate | None:
+    """Return the template, or None."""
+    return await _templates.find_one(ctx, {"_id": template_id})
+
+
+async def _create(ctx: Context, template: TemplateContent) -> WorkoutTemplate:
+    """Store a new template."""
+    return await _templates.insert(ctx, {**template, **_search_fields(template)})
+
+
+async def rewrite(
+    ctx: Context, template_id: ObjectId, fields: TemplateFields, version: int | None
+) -> WorkoutTemplate | None:
+    """Set fields of a template. Returns None if it does not exist; raises Conflict if it has another version."""
+
+    def mutate(stored: WorkoutTemplate) -> Mapping[str, Any]:
+        return {**fields, **_search_fields({**stored, **fields})} if fields else fields
+
+    return await _templates.rewrite(ctx, {"_id": template_id}, mutate, version=version)
+
+
+def _search_fields(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the private fields by which a template is sorted and searched."""
+    return {"sortName": normalize(template["name"]), **search_fields_of(template["name"], *template["tags"])}
+
 
 _NULLS = nulls_of(WorkoutTemplate)  # of fields that older templates do not have
 
@@ -69,13 +171,13 @@ async def search(
         condition |= keyword_filter(keywords)
     if updated_since is not None:
         condition[UPDATED] = {"$gte": updated_since}
-    hint = None if updated_since is None else store.BY_UPDATE
-    return await _present(ctx, await store.templates.find(ctx, condition, sort=store.ORDER, hint=hint))
+    hint = None if updated_since is None else BY_UPDATE
+    return await _present(ctx, await _templates.find(ctx, condition, sort=ORDER, hint=hint))
 
 
 async def get(ctx: Context, template_id: ObjectId) -> WorkoutTemplate:
     """Return a template. Raises NotFound."""
-    return await _present_one(ctx, await store.find_one(ctx, template_id))
+    return await _present_one(ctx, await find_one(ctx, template_id))
 
 
 @transactional
@@ -83,7 +185,7 @@ async def create(ctx: Context, template: NewWorkoutTemplate) -> WorkoutTemplate:
     """Create a template. Raises NotFound if a document that an item refers to does not exist."""
     new_items = await create_items(ctx, dict(enumerate(template["items"])))
     await items.fix_load_unit(ctx, new_items)
-    return await _present_one(ctx, await store.create(ctx, {**template, "items": new_items}))
+    return await _present_one(ctx, await _create(ctx, {**template, "items": new_items}))
 
 
 @transactional
@@ -93,15 +195,15 @@ async def update(ctx: Context, template_id: ObjectId, change: TemplateChange) ->
     Raises NotFound, and Conflict if the template has changed since `version`.
     """
     fields = cast("TemplateFields", take(TemplateDetails, change))
-    if "items" in change and (stored := await store.find_one(ctx, template_id)) is not None:
+    if "items" in change and (stored := await find_one(ctx, template_id)) is not None:
         fields["items"] = await create_items(ctx, dict(enumerate(change["items"])), stored["items"])
         await items.fix_load_unit(ctx, fields["items"])
-    return await _present_one(ctx, await store.rewrite(ctx, template_id, fields, change.get("version")))
+    return await _present_one(ctx, await rewrite(ctx, template_id, fields, change.get("version")))
 
 
 async def delete(ctx: Context, template_id: ObjectId) -> None:
     """Delete a template; blocks that were created from it remain. Raises NotFound."""
-    if await store.templates.delete(ctx, {"_id": template_id}) is None:
+    if await _templates.delete(ctx, {"_id": template_id}) is None:
         raise NotFound("workout template")
 
 
@@ -111,19 +213,19 @@ async def list_page(ctx: Context, *, page: int, size: int, keywords: str = "") -
     if "\0" in keywords:
         return page_document([], 0, page, size)
     condition: Filter = keyword_filter(keywords) if keywords else {}
-    hint = store.BY_SUFFIX if keywords else store.BY_NAME
+    hint = BY_SUFFIX if keywords else BY_NAME
     skip = skip_of(page, size)
     docs, total = await gather_reads(
         ctx,
-        store.templates.find(ctx, condition, sort=store.ORDER, skip=skip, limit=size, hint=hint),
-        store.templates.count(ctx, condition, hint=hint),
+        _templates.find(ctx, condition, sort=ORDER, skip=skip, limit=size, hint=hint),
+        _templates.count(ctx, condition, hint=hint),
     )
     return page_document(await _present(ctx, docs), total, page, size)
 
 
 async def list_names(ctx: Context, limit: int) -> list[TemplateName]:
     """Return the names of at most `limit` templates, sorted by name."""
-    return await store.templates.find(ctx, {}, sort=store.ORDER, limit=limit, fields=("name",), hint=store.BY_NAME)
+    return await _templates.find(ctx, {}, sort=ORDER, limit=limit, fields=("name",), hint=BY_NAME)
 
 
 @transactional
@@ -133,7 +235,7 @@ async def create_from_block(
     """Create a template of what a block plans. Raises NotFound, Forbidden for the block and its owner."""
     plan = await workouts.get_plan(ctx, owner, block_id)
     await items.fix_load_unit(ctx, plan["items"])
-    return await _present_one(ctx, await store.create(ctx, {**take(TemplateContent, plan), **details}))
+    return await _present_one(ctx, await _create(ctx, {**take(TemplateContent, plan), **details}))
 
 
 @transactional
@@ -146,7 +248,7 @@ async def apply(
     """
     calendar = ClientCalendar(customer_id)
     await calendar.require_access(ctx)
-    if (template := await store.find_one(ctx, template_id)) is None:
+    if (template := await find_one(ctx, template_id)) is None:
         raise NotFound("workout template")
     plan: BlockPlan = {**plan_of(template, template["items"]), "date": date}
     days = await block_batches.read_days(ctx, calendar, {"$eq": date})
@@ -167,7 +269,7 @@ async def apply_named(
     """
     await owner.require_access(ctx)
     where = {"sortName": normalize(template_name)}
-    named = await store.templates.find(ctx, where, limit=2, hint=store.BY_NAME)
+    named = await _templates.find(ctx, where, limit=2, hint=BY_NAME)
     if not named:
         raise invalid_field("template", "must be the name of a template", code="UNKNOWN_TEMPLATE")
     if len(named) > 1:
@@ -198,18 +300,18 @@ async def _present(ctx: Context, templates: Sequence[WorkoutTemplate]) -> list[W
 # --- a change of the unit of loads ------------------------------------------------------------------------------------
 
 
-list_ids_after = store.templates.list_ids_after
+list_ids_after = _templates.list_ids_after
 
 
 async def convert_template(ctx: Context, template_id: ObjectId, conversion: Conversion) -> LoadCount:
     """Convert the loads of a template, in the caller's transaction."""
-    template = await store.find_one(ctx, template_id)
+    template = await find_one(ctx, template_id)
     if template is None:
         return LoadCount()
     converted, loads = convert_items(template["items"], conversion.convert)
     if loads and conversion.is_stored:  # a change, but not one of the history
         change = {"$set": {"items": converted, "updatedAt": now()}, "$inc": {"version": 1}}
-        await store.templates.set_derived(ctx, {"_id": template_id}, change)
+        await _templates.set_derived(ctx, {"_id": template_id}, change)
     return LoadCount(1 if loads else 0, loads)
 
 
@@ -217,7 +319,7 @@ async def has_loads(ctx: Context) -> bool:
     """Return whether a load is planned in any template."""
     sets = ("exerciseSets", "circuitExercises.sets")
     where: Filter = {"$or": [{f"items.{name}.load": {"$type": "number"}} for name in sets]}
-    return await store.templates.find_one(ctx, where, ("_id",)) is not None
+    return await _templates.find_one(ctx, where, ("_id",)) is not None
 
 
 # --- editing ----------------------------------------------------------------------------------------------------------
@@ -237,17 +339,17 @@ class TemplatePlan(ScheduleOwner):
 
     async def require_access(self, ctx: Context) -> None:
         """Raise NotFound if the company has no such template."""
-        if await store.find_one(ctx, self.template_id) is None:
+        if await find_one(ctx, self.template_id) is None:
             raise NotFound("workout template")
 
     async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
         """Return the template in the place of a block, or None."""
-        template = await store.find_one(ctx, block_id)
+        template = await find_one(ctx, block_id)
         return None if template is None else _as_block(template)
 
     async def has_item(self, ctx: Context, item_id: ObjectId) -> bool:
         """Return whether the template has the item."""
-        template = await store.find_one(ctx, self.template_id)
+        template = await find_one(ctx, self.template_id)
         return template is not None and any(item["_id"] == item_id for item in template["items"])
 
     async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
@@ -259,7 +361,7 @@ class TemplatePlan(ScheduleOwner):
 
     async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
         """Replace the items of a template. Raises Conflict if it has changed since it was read, or was deleted."""
-        template = await store.rewrite(ctx, block["_id"], {"items": list(items)}, block["version"])
+        template = await rewrite(ctx, block["_id"], {"items": list(items)}, block["version"])
         if template is None:
             raise version_conflict()
         return _as_block(template)

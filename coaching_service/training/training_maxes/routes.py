@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import NotFound
 from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.training_maxes import service
-from coaching_service.training.training_maxes.models import NewTrainingMax, TrainingMax
+from coaching_service.training.training_maxes.service import NewTrainingMax, TrainingMax
 
 routes = Routes("/coach/customers/{customerId}/training-maxes", tag="Training maximums", locks="customer")
 

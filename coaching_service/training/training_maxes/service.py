@@ -3,18 +3,110 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypedDict, cast
 
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
-from coaching_service.core.database.documents import Document, Filter, now
+from coaching_service.core.database.documents import Document, Documents, Filter, now
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.fields import Description
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Number
 from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account import service as account
 from coaching_service.people.account.service import Conversion, LoadCount
 from coaching_service.people.customers import service as customers
-from coaching_service.training.training_maxes import store
-from coaching_service.training.training_maxes.models import MAX_VALUE, ReferenceLoads, StoredTrainingMax, TrainingMax
+
+# --- Training maximums and estimated one-repetition maximums as they are stored and returned --------------------------
+
+
+MAX_VALUE = 100_000
+
+MaxSource = Literal["coach", "records"]
+
+
+class StoredTrainingMax(Stored):
+    """A load to which a client's percentages for an exercise refer, in the company's unit.
+
+    Its `source` is `coach` for a training maximum (`value` is None once it is removed), or `records` for the estimated
+    one-repetition maximum: the highest of the personal records.
+    """
+
+    customerId: ObjectId
+    exerciseId: ObjectId
+    source: MaxSource
+    value: float | None
+
+
+class TrainingMax(TypedDict):
+    """The load to which a client's planned percentages for an exercise refer."""
+
+    exerciseId: ObjectId
+    value: Annotated[float | None, Description("In the company's unit; null once removed.")]
+    updatedAt: datetime
+
+
+class ReferenceLoads(TypedDict):
+    """The loads to which percentages of an exercise can refer: the training maximum, else the estimate."""
+
+    trainingMax: float | None
+    estimatedOneRepMax: float | None
+
+
+def load_of(loads: ReferenceLoads) -> float | None:
+    """Return the load to which percentages refer: the training maximum, else the estimate."""
+    return loads["estimatedOneRepMax"] if loads["trainingMax"] is None else loads["trainingMax"]
+
+
+class NewTrainingMax(TypedDict):
+    """A training maximum to set."""
+
+    value: Annotated[
+        float | None,
+        Number(
+            minimum=0,
+            maximum=MAX_VALUE,
+            required=True,
+            metadata={
+                "description": "The load, in the company's unit, to which percentages refer. null removes it: "
+                "percentages then refer to the estimated 1RM. Where the load is added to the body's weight: "
+                "what is added."
+            },
+        ),
+    ]
+
+
+# --- store ------------------------------------------------------------------------------------------------------------
+# Database access for training maximums and the estimates that stand in for them: at most one of each an exercise.
+#
+# Both are in one collection, so that a plan is resolved with one query, also inside a transaction.
+
+
+SET: MaxSource = "coach"
+ESTIMATED: MaxSource = "records"
+
+
+def _kind_of(known: Mapping[str, Any]) -> str:
+    """Return the kind of a stored load in the history: what a coach has set, or what follows from the records."""
+    return "estimated_max" if known.get("source") == ESTIMATED else "training_max"
+
+
+training_maxes = Documents[StoredTrainingMax](
+    "trainingMaxes",
+    (Index(("customerId", "exerciseId", "source"), unique=True),),
+    client_field="customerId",
+    history=History("training_max", undo="derived", event_fields=("source",), kind_of=_kind_of),
+    transfer=Portable(StoredTrainingMax, RECORDS, references={"customerId": "customers", "exerciseId": "exercises"}),
+)
+
+
+def key(customer_id: ObjectId, exercise_id: ObjectId, source: MaxSource) -> Filter:
+    """Return the condition of the load of an exercise of a client from a source."""
+    return {"customerId": customer_id, "exerciseId": exercise_id, "source": source}
 
 
 async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[TrainingMax]:
@@ -22,8 +114,8 @@ async def list_training_maxes(ctx: Context, customer_id: ObjectId) -> list[Train
 
     Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
     """
-    where = {"customerId": customer_id, "source": store.SET, "value": {"$ne": None}}
-    find_maxes = store.training_maxes.find(ctx, where, sort=("exerciseId",))
+    where = {"customerId": customer_id, "source": SET, "value": {"$ne": None}}
+    find_maxes = training_maxes.find(ctx, where, sort=("exerciseId",))
     _, maxes = await gather_reads(ctx, customers.get_visible(ctx, customer_id), find_maxes)
     return [_present(stored) for stored in maxes]
 
@@ -42,16 +134,16 @@ async def set_training_max(
     if value is not None:
         await account.lock_load_unit(ctx)
         await customers.lock_and_mark_figures(ctx, customer_id)
-    where = store.key(customer_id, exercise_id, store.SET)
-    return _present(await store.training_maxes.upsert(ctx, where, {"value": value}))
+    where = key(customer_id, exercise_id, SET)
+    return _present(await training_maxes.upsert(ctx, where, {"value": value}))
 
 
 async def find_set_maxes(
     ctx: Context, customer_id: ObjectId, exercise_ids: Sequence[ObjectId]
 ) -> list[StoredTrainingMax]:
     """Return the training maximums of exercises as they are stored, for a client whose access has been checked."""
-    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": store.SET}
-    return await store.training_maxes.find(ctx, where | {"value": {"$ne": None}})
+    where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "source": SET}
+    return await training_maxes.find(ctx, where | {"value": {"$ne": None}})
 
 
 async def load_reference_loads(
@@ -63,9 +155,9 @@ async def load_reference_loads(
     """
     where: Filter = {"customerId": customer_id, "exerciseId": {"$in": list(exercise_ids)}, "value": {"$ne": None}}
     loads: dict[ObjectId, ReferenceLoads] = {}
-    for stored in await store.training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
+    for stored in await training_maxes.find(ctx, where, fields=("exerciseId", "source", "value")):
         of_exercise = loads.setdefault(stored["exerciseId"], {"trainingMax": None, "estimatedOneRepMax": None})
-        of_exercise["trainingMax" if stored["source"] == store.SET else "estimatedOneRepMax"] = stored["value"]
+        of_exercise["trainingMax" if stored["source"] == SET else "estimatedOneRepMax"] = stored["value"]
     return loads
 
 
@@ -73,14 +165,14 @@ async def set_estimates(ctx: Context, customer_id: ObjectId, estimates: Mapping[
     """Store a client's estimated one-repetition maximums, by exercise, derived from the records; None deletes one."""
     removed = [exercise_id for exercise_id, value in estimates.items() if value is None]
     if removed:
-        where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": store.ESTIMATED}
-        await store.training_maxes.delete_many(ctx, where)
+        where: Filter = {"customerId": customer_id, "exerciseId": {"$in": removed}, "source": ESTIMATED}
+        await training_maxes.delete_many(ctx, where)
     stored = [
-        {**store.key(customer_id, exercise_id, store.ESTIMATED), "value": value}
+        {**key(customer_id, exercise_id, ESTIMATED), "value": value}
         for exercise_id, value in estimates.items()
         if value is not None
     ]
-    await store.training_maxes.upsert_many(ctx, ("customerId", "exerciseId", "source"), stored)
+    await training_maxes.upsert_many(ctx, ("customerId", "exerciseId", "source"), stored)
 
 
 def _present(stored: StoredTrainingMax) -> TrainingMax:
@@ -96,19 +188,19 @@ async def convert_client(
     """
     writes: list[tuple[Filter, Document | list[Document]]] = []
     at = now()
-    for stored in await store.training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}}):
+    for stored in await training_maxes.find(ctx, {"customerId": customer_id, "value": {"$ne": None}}):
         value = min(conversion.convert(cast("float", stored["value"])), float(MAX_VALUE))
-        if stored["source"] == store.ESTIMATED:
+        if stored["source"] == ESTIMATED:
             value = estimates.get(stored["exerciseId"], value)
         change = {"$set": {"value": value, "updatedAt": at}, "$inc": {"version": 1}}  # not one of the history
         writes.append(({"_id": stored["_id"]}, change))
     if conversion.is_stored:
-        await store.training_maxes.set_derived_each(ctx, writes)
+        await training_maxes.set_derived_each(ctx, writes)
     return LoadCount(len(writes), len(writes))
 
 
 async def find_with_load(ctx: Context, without: Sequence[ObjectId]) -> tuple[ObjectId | None] | None:
     """Return the client of a training maximum with a load, but none of the clients `without`; None if there is none."""
     where: Filter = {"value": {"$type": "number"}, "customerId": {"$nin": list(without)}}
-    found = await store.training_maxes.find_one(ctx, where, ("customerId",))
+    found = await training_maxes.find_one(ctx, where, ("customerId",))
     return None if found is None else (found["customerId"],)

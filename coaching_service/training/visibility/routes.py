@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.http.routes import Routes
@@ -10,7 +10,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import DateRange, Period, SearchedRange
 from coaching_service.core.validation import DryRun
 from coaching_service.training.visibility import service
-from coaching_service.training.visibility.models import DayVisibility, VisibilityChange
+from coaching_service.training.visibility.service import DayVisibility, VisibilityChange
 
 routes = Routes("/coach/customers/{customerId}/visibility", tag="Visibility", locks="customer")
 

@@ -4,15 +4,62 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date, timedelta
+from typing import Annotated, TypedDict
 
-from coaching_service.core.auth.access import Visibility, areas_of
+from coaching_service.core.auth import Visibility, areas_of
+from coaching_service.core.database.connection import Index
 from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import RECORDS, Portable
+from coaching_service.core.database.recording import History
 from coaching_service.core.database.transactions import gather_reads, transactional
 from coaching_service.core.errors import invalid_field
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.query import Period
+from coaching_service.core.validation import CalendarDate
 from coaching_service.people.customers import service as customers
-from coaching_service.training.visibility import store
-from coaching_service.training.visibility.models import DayVisibility
+
+# --- Visibility of calendar days as it is sent, stored and read -------------------------------------------------------
+
+
+class HiddenDay(Stored):
+    """A day that is hidden from a client."""
+
+    customerId: ObjectId
+    date: Annotated[str, CalendarDate()]
+
+
+class DayVisibility(TypedDict):
+    """Whether the client sees a day."""
+
+    date: Annotated[str, CalendarDate()]
+    isVisible: bool
+
+
+class VisibilityChange(Period):
+    """The days to show or hide."""
+
+    isVisible: bool
+
+
+# --- Hidden days in the database: one document for each client and hidden day -----------------------------------------
+
+
+hidden_days = Documents[HiddenDay](
+    "hiddenDays",
+    (Index(("customerId", "date"), unique=True),),
+    client_field="customerId",
+    history=History("hidden_day"),
+    transfer=Portable(HiddenDay, RECORDS, references={"customerId": "customers"}),
+)
+
+
+async def find_hidden(ctx: Context, customer_id: ObjectId, first: str, last: str) -> set[str]:
+    """Return the days from `first` to `last` that are hidden from a client whose access has been checked."""
+    condition = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
+    return {day["date"] for day in await hidden_days.find(ctx, condition, fields=("date",))}
+
 
 MAX_DAYS = 1_100
 _FIRST_DATE, _LAST_DATE = "", "9999-12-31"
@@ -25,12 +72,12 @@ async def list_days(ctx: Context, customer_id: ObjectId, first: str, last: str) 
     """
     days = _list_dates(first, last)
     _, hidden = await gather_reads(
-        ctx, customers.get_visible(ctx, customer_id), store.find_hidden(ctx, customer_id, first, last)
+        ctx, customers.get_visible(ctx, customer_id), find_hidden(ctx, customer_id, first, last)
     )
     return [{"date": day, "isVisible": day not in hidden} for day in days]
 
 
-find_hidden_days = store.find_hidden
+find_hidden_days = find_hidden
 
 
 async def get_visibility(
@@ -40,7 +87,7 @@ async def get_visibility(
 
     Only the days from `first` to `last` are asked for.
     """
-    hidden = set() if ctx.caller.is_coach else await store.find_hidden(ctx, customer_id, first, last)
+    hidden = set() if ctx.caller.is_coach else await find_hidden(ctx, customer_id, first, last)
     return replace(areas_of(ctx.caller), hidden_days=frozenset(hidden))
 
 
@@ -59,11 +106,11 @@ async def set_visibility(
     """
     await customers.get_visible(ctx, customer_id)
     days = _list_dates(first, last)
-    if visible or await store.find_hidden(ctx, customer_id, first, last) != set(days):
+    if visible or await find_hidden(ctx, customer_id, first, last) != set(days):
         where = {"customerId": customer_id, "date": {"$gte": first, "$lte": last}}
-        await store.hidden_days.delete_many(ctx, where)
+        await hidden_days.delete_many(ctx, where)
         if not visible:
-            await store.hidden_days.insert_many(ctx, [{"customerId": customer_id, "date": day} for day in days])
+            await hidden_days.insert_many(ctx, [{"customerId": customer_id, "date": day} for day in days])
     return [{"date": day, "isVisible": visible} for day in days]
 
 

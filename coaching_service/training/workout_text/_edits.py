@@ -38,7 +38,7 @@ from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import ItemChange, WorkItem
 from coaching_service.training.workouts.items.service import PLANNED_FIELDS, is_recorded
 

@@ -13,7 +13,7 @@ from coaching_service.people.customers.bulk import choose_clients
 from coaching_service.training.workout_text._edits import check_items, parse_texts
 from coaching_service.training.workout_text.finding import resolve_document, resolve_exercises, resolve_workouts
 from coaching_service.training.workout_text.lines import ParsedWorkout, parse_items
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 
 _NAMES = ("exercise", "withExercise")
 _DOCUMENTS: Final = (("form", "form"), ("metric set", "metrics"))

@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 from marshmallow import ValidationError, validates_schema
 from rapidfuzz import process
 
-from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, FORMS, METRICS, Area, areas_of, coach
+from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, METRICS, Area, areas_of, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import FieldError, InvalidFields, invalid_field
 from coaching_service.core.fields import take
@@ -21,12 +21,12 @@ from coaching_service.core.mcp.results import Answer, typed
 from coaching_service.core.mcp.tools import Tools
 from coaching_service.core.text import normalize
 from coaching_service.core.validation import Choice, Date, Identifier, ListOf, Text
-from coaching_service.library.exercises import listing, name_resolution
+from coaching_service.library import forms, metric_sets
+from coaching_service.library.exercises import name_resolution
+from coaching_service.library.exercises import service as listing
 from coaching_service.library.exercises.muscles import ID_OF
 from coaching_service.library.exercises.name_models import ResolvedExerciseName
 from coaching_service.library.exercises.name_resolution import KnownExercises
-from coaching_service.library.forms import service as forms
-from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.bulk import MAX_CLIENTS, choose_clients
@@ -46,7 +46,7 @@ from coaching_service.training.workout_text.lines import (
 from coaching_service.training.workout_text.tool_schemas import ToolExerciseArguments, ToolSetArguments
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.load_conversion import show_loads, store_loads
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.models import ItemInput, WorkItem
 from coaching_service.training.workouts.items.totals import planned_exercise_ids
 from coaching_service.training.workouts.reports.exercises import find_exercise_ids

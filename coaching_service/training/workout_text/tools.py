@@ -6,16 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.dates import name_days
 from coaching_service.core.fields import labels_of, names_of, take
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import Page
 from coaching_service.core.mcp.arguments import describe_list, paged
 from coaching_service.core.mcp.results import Answer, Identifiers, Reason, Written, find_reasons, typed
 from coaching_service.core.mcp.tools import Tools
-from coaching_service.core.pagination import Page
 from coaching_service.core.text import snake_case
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.service import AvailabilityText, write_period
@@ -52,8 +52,7 @@ from coaching_service.training.workouts.blocks.models import (
     NewBlock,
     plan_of,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.service import has_nothing_done, regular_blocks
+from coaching_service.training.workouts.blocks.service import ClientCalendar, has_nothing_done, regular_blocks
 
 tools = Tools()
 _change = partial(tools.tool, access=coach(CUSTOMERS.EDIT), writes=True, locks="customer", destructive=True)

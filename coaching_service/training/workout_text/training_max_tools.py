@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.mcp.arguments import CustomerArgument, format_figure
@@ -13,7 +13,7 @@ from coaching_service.library.exercises import service as exercises
 from coaching_service.people.account.service import convert_entered_load, convert_stored_load
 from coaching_service.people.customers import service as customers
 from coaching_service.training.training_maxes import service
-from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
+from coaching_service.training.training_maxes.service import ReferenceLoads, load_of
 from coaching_service.training.workout_text.argument_checks import check_names
 from coaching_service.training.workout_text.finding import describe_readings, resolve_exercises
 from coaching_service.training.workouts.items.service import load_percent_bases

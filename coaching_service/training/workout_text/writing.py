@@ -15,7 +15,7 @@ from coaching_service.training.set_text.done import write_done, write_done_sets
 from coaching_service.training.set_text.planned import write_planned
 from coaching_service.training.set_text.scanner import write_number
 from coaching_service.training.workouts.blocks.models import Block, BlockSettings
-from coaching_service.training.workouts.blocks.presentation import describe_settings
+from coaching_service.training.workouts.blocks.service import describe_settings
 from coaching_service.training.workouts.items.models import (
     CircuitExercise,
     CircuitItem,

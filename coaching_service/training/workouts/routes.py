@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, NotFound
 from coaching_service.core.external_identity import ExternalId, IdentityFields, Upserted
@@ -11,7 +11,6 @@ from coaching_service.core.http.routes import Routes
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import complete_upsert, patch_of, upsert_of
 from coaching_service.training.workouts.blocks import batches, models, service
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import (
     CalendarQuery,
     NewWorkoutBlock,
@@ -20,6 +19,7 @@ from coaching_service.training.workouts.blocks.schemas import (
     WorkoutBlockCopy,
     WorkoutBlockShift,
 )
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.shared_routes import BlockRoutes
 
 routes = Routes("/coach/customers/{customerId}", tag="Workouts", locks="customer")

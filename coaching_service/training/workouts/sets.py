@@ -15,7 +15,7 @@ from coaching_service.core.fields import UNSET, Default, Description, Optional
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import Choice, Input, Integer, ListOf, Number, Output, Text
-from coaching_service.people.activity.record_types import (
+from coaching_service.people.activity.models import (
     ESTIMATED_ONE_REP_MAX,
     FARTHEST_DISTANCE,
     FASTEST,

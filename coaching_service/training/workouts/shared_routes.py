@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import Access
+from coaching_service.core.auth import Access
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, LegacyFailure
 from coaching_service.core.field_schemas import DeferredChange
@@ -29,8 +29,8 @@ from coaching_service.training.workouts.blocks.models import (
     SentDay,
     WorkoutBlockQuery,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlock
+from coaching_service.training.workouts.blocks.service import ClientCalendar, ScheduleOwner
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, ITEM_RESPONSE, NEW_ITEM, ItemInput, WorkItem
 from coaching_service.training.workouts.reports.exercises import add_last_times
 

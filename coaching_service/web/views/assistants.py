@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from aiohttp import hdrs, web
 
-from coaching_service.core.auth.access import CUSTOMERS, check_access, coach, public, session_only
+from coaching_service.core.auth import CUSTOMERS, check_access, coach, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import BadRequest, Conflict, Forbidden, NotFound, require_by_id
@@ -21,7 +21,7 @@ from coaching_service.integrations.proposals import service
 from coaching_service.integrations.proposals.models import Proposal, ProposedChange, Rejection, Status
 from coaching_service.oauth import endpoints
 from coaching_service.people.assistants import service as assistants
-from coaching_service.people.assistants.models import Grant, Scope
+from coaching_service.people.assistants.service import Grant, Scope
 from coaching_service.people.changes.service import name_kind
 from coaching_service.people.team import service as team
 from coaching_service.web.browser_sessions import local_path

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Annotated, Any, NamedTuple, TypedDict, cast
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach
+from coaching_service.core.auth import CUSTOMERS, FORMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
@@ -18,24 +18,24 @@ from coaching_service.core.file_links import file_url
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Choice, Date, ListOf
 from coaching_service.people.activity import service as activity
-from coaching_service.people.customers import derived_figures, listing
+from coaching_service.people.customers import derived_figures, service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.attention_events import WEIGHTS
 from coaching_service.people.customers.models import AttentionCounts, Customer, Reason, ReasonType
 from coaching_service.people.customers.trainer_filter import NO_TRAINER
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import Coach
+from coaching_service.people.team.service import Coach
 from coaching_service.progress.attention import service as attention
 from coaching_service.progress.attention.models import AttentionEntry
-from coaching_service.progress.attention.reasons import DATED_BY_NEWEST, ENDING_DAYS, MISSED_DAYS, RECORD_DAYS
+from coaching_service.progress.attention.service import DATED_BY_NEWEST, ENDING_DAYS, MISSED_DAYS, RECORD_DAYS
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.conversation.models import Message, MessageText
 from coaching_service.progress.form_requests import service as form_requests
 from coaching_service.progress.form_requests.models import FormRequest
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.form_responses.models import ReceivedResponse
+from coaching_service.progress.form_responses.service import ReceivedResponse
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.models import Note
+from coaching_service.progress.notes.service import Note
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.reports import blocks
@@ -357,7 +357,7 @@ def _is_filtered(query: _AttentionFilter) -> bool:
 
 
 async def _has_clients(ctx: Context) -> bool:
-    return (await listing.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
+    return (await service.list_customers(ctx, archived=False, page=1, size=1))["totalDocs"] > 0
 
 
 @pages.get("/{customerId}", access=coach(CUSTOMERS.VIEW), template="attention.html")

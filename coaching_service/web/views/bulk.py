@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.errors import Conflict, PermissionMissing
 from coaching_service.core.field_schemas import input_of
@@ -19,13 +19,14 @@ from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import Period
 from coaching_service.core.validation import CalendarDate, Choice, Date, Identifier, Integer, ListOf, StringList, Text
+from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets import service as metric_sets
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.lifecycle.customer_bulk import service as customer_bulk
-from coaching_service.lifecycle.customer_bulk.models import Selection
+from coaching_service.lifecycle.customer_bulk.service import Selection
 from coaching_service.people.customers import bulk as customers_by_id
-from coaching_service.people.customers import listing, models
+from coaching_service.people.customers import models
+from coaching_service.people.customers import service as listing
 from coaching_service.people.team import service as team
 from coaching_service.progress.conversation.models import MessageField
 from coaching_service.training.programs import service as programs

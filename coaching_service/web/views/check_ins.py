@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS, METRICS, coach, customer
+from coaching_service.core.auth import CUSTOMERS, FORMS, METRICS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.transactions import gather_reads
@@ -16,16 +16,15 @@ from coaching_service.core.errors import FieldError, InvalidFields, NotFound, in
 from coaching_service.core.field_schemas import input_of
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.list_selection import page_document, skip_of
 from coaching_service.core.validation import TEXT_LENGTH, CalendarDate, Choice, Date, Integer, ListOf, Number, Text
-from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import QuestionType
-from coaching_service.library.metric_sets import service as metric_sets
+from coaching_service.library import forms, metric_sets
+from coaching_service.library.forms import QuestionType
 from coaching_service.progress.check_ins import service as check_ins
-from coaching_service.progress.check_ins.models import NewCheckIn, Recurrence
+from coaching_service.progress.check_ins.service import NewCheckIn, Recurrence
 from coaching_service.progress.conversation import service as conversation
 from coaching_service.progress.form_responses import service as form_responses
-from coaching_service.progress.form_responses.models import FormResponse
+from coaching_service.progress.form_responses.service import FormResponse
 from coaching_service.progress.logs import service as logs
 from coaching_service.progress.logs.schemas import TaskItemLog
 from coaching_service.training.workouts.blocks.models import Block

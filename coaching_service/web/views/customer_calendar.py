@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypeAlias, 
 
 from marshmallow import ValidationError, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field
@@ -50,8 +50,8 @@ from coaching_service.training.workout_text.finding import exercises_of
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block, ScheduleChange, WorkoutBlockFields
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
 from coaching_service.training.workouts.blocks.schemas import WorkoutBlockCopy
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items.descriptions import ItemDescription, describe_item, format_number
 from coaching_service.training.workouts.reports import blocks as calendar_days
 from coaching_service.training.workouts.sets import MAX_LOAD, MAX_REPS, MAX_SETS

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict
 
 from markupsafe import escape
 
-from coaching_service.core.auth.access import CUSTOMERS, METRICS, NUTRITION, coach
+from coaching_service.core.auth import CUSTOMERS, METRICS, NUTRITION, coach
 from coaching_service.core.changes.models import FeedData
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
@@ -24,24 +24,22 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import IMAGE_TYPES, PDF
 from coaching_service.core.validation import TEXT_LENGTH, Input, SearchedDate, Text, patch_of
-from coaching_service.integrations.calendar_feed import service as calendar_feed
+from coaching_service.integrations import calendar_feed
 from coaching_service.people.activity import service as activity
 from coaching_service.people.activity.models import ActivityEvent
 from coaching_service.people.customer_access import service as customer_access
-from coaching_service.people.customers import listing, service
+from coaching_service.people.customers import service
 from coaching_service.people.customers import service as customers
 from coaching_service.people.customers.models import CustomerChange, WrittenDetails
 from coaching_service.people.sessions import web_sessions
 from coaching_service.people.team import service as team
-from coaching_service.progress.customer_profile import service as customer_profile
+from coaching_service.progress import nutrition_plans, progress_photos
+from coaching_service.progress.customer_profile import tools as customer_profile
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.notes import service as notes
-from coaching_service.progress.notes.html import remove_tags, sanitise
-from coaching_service.progress.notes.models import NewNote, NoteChange
-from coaching_service.progress.nutrition_plans import service as nutrition_plans
-from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.models import ProgressPhoto
+from coaching_service.progress.notes.service import NewNote, NoteChange, remove_tags, sanitise
+from coaching_service.progress.progress_photos import ProgressPhoto
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.reports import blocks as queries
 from coaching_service.web.formatting import format_date, format_number, format_record_value, record_name, relative_url
@@ -217,7 +215,7 @@ async def details_page(ctx: Context, customer_id: ObjectId) -> dict[str, Any]:
         ctx,
         load_header(ctx, customer_id),
         customer_profile.get(ctx, customer_id),
-        listing.list_groups(ctx),
+        service.list_groups(ctx),
         team.list_coaches(ctx),
         web_sessions.find_last_use(ctx, customer_id),
     )

@@ -9,19 +9,19 @@ from typing import Annotated, Any, TypedDict
 
 from markupsafe import Markup
 
-from coaching_service.core.auth.access import CUSTOMERS, METRICS, coach
+from coaching_service.core.auth import CUSTOMERS, METRICS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import require_by_id
 from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
-from coaching_service.core.pagination import page_document, skip_of
+from coaching_service.core.list_selection import page_document, skip_of
 from coaching_service.core.text import normalize, straighten
 from coaching_service.core.validation import Choice, Number
+from coaching_service.library import metric_sets
 from coaching_service.library.exercises import service as exercises
-from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import Metric, MetricSet
-from coaching_service.people.activity.record_types import (
+from coaching_service.library.metric_sets import Metric, MetricSet
+from coaching_service.people.activity.models import (
     FARTHEST_DISTANCE,
     FASTEST,
     LEAST_ASSISTANCE,
@@ -29,23 +29,21 @@ from coaching_service.people.activity.record_types import (
     LOWER_IS_BETTER,
     RECORD_NAMES,
 )
-from coaching_service.progress import volume
+from coaching_service.progress import progress_photos, volume
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.compliance.models import Compliance
 from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history import service as exercise_history
-from coaching_service.progress.exercise_history.models import SESSION, ProgressPoint
-from coaching_service.progress.exercise_history.service import read_progress
+from coaching_service.progress.exercise_history.service import SESSION, ProgressPoint, read_progress
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry, MetricsSetReference, NewMetricEntry
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.progress.progress_photos import service as progress_photos
 from coaching_service.progress.volume import MuscleGroupVolume, MuscleVolume
 from coaching_service.progress.workload import service as workload
 from coaching_service.progress.workload.service import Workload, WorkloadPeriod
 from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.training_maxes.models import TrainingMax
+from coaching_service.training.training_maxes.service import TrainingMax
 from coaching_service.training.workouts.items.descriptions import format_number
 from coaching_service.training.workouts.reports import blocks
 from coaching_service.training.workouts.reports.blocks import CalendarDay

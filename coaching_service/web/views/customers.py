@@ -10,15 +10,15 @@ from urllib.parse import urlencode
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, METRICS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, METRICS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import PermissionMissing, invalid_field
 from coaching_service.core.fields import Default, take
 from coaching_service.core.ids import ObjectId, parse_id
-from coaching_service.core.pagination import Page
+from coaching_service.core.list_selection import Page
 from coaching_service.core.validation import CalendarDate, Choice, Text
-from coaching_service.people.customers import batch, listing, service
+from coaching_service.people.customers import batch, service
 from coaching_service.people.customers.models import (
     CustomerDetails,
     CustomerProfile,
@@ -31,9 +31,9 @@ from coaching_service.people.team import service as team
 from coaching_service.progress.check_ins import service as check_ins
 from coaching_service.progress.compliance import service as compliance
 from coaching_service.progress.conversation import service as conversation
+from coaching_service.training import group_programs
 from coaching_service.training.assignments import service as assignments
-from coaching_service.training.group_programs import service as group_programs
-from coaching_service.training.group_programs.models import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
+from coaching_service.training.group_programs import JOIN_DAY, NEXT_MONDAY, GroupName, Leaving
 from coaching_service.training.workouts.reports.blocks import Status
 from coaching_service.web.formatting import document_options, quantity
 from coaching_service.web.pages import FilterValues, Pages, Redirect, Search, list_url
@@ -171,7 +171,7 @@ async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerPr
     """Find the page of the list that a query asks for."""
     sort, trainers = query["sort"], parse_trainer_ids(query["assignedTo"])
     if sort != "name" and not query["keywords"]:
-        return await listing.list_customers_by(
+        return await service.list_customers_by(
             ctx,
             cast("SortFigure", sort.removeprefix("-")),
             descending=sort.startswith("-"),
@@ -181,7 +181,7 @@ async def find_customers(ctx: Context, query: CustomerFilter) -> Page[CustomerPr
             groups=query["groups"],
             trainers=trainers,
         )
-    return await listing.list_customers(
+    return await service.list_customers(
         ctx,
         archived=query["archived"],
         page=query["page"],
@@ -201,12 +201,12 @@ def address_of(query: CustomerFilter) -> Callable[..., str]:
 async def customers_page(ctx: Context, query: CustomerFilter) -> dict[str, Any]:
     """The clients in the coach's scope, by name."""
     page, groups, coaches = await gather_reads(
-        ctx, find_customers(ctx, query), listing.list_groups(ctx), team.list_coaches(ctx)
+        ctx, find_customers(ctx, query), service.list_groups(ctx), team.list_coaches(ctx)
     )
     is_filtered = bool(query["keywords"] or query["groups"] or query["assignedTo"])
     archived_count = 0
     if not (page["totalDocs"] or is_filtered or query["archived"]):
-        archived_count = (await listing.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
+        archived_count = (await service.list_customers(ctx, archived=True, page=1, size=1))["totalDocs"]
     return {
         "page": page,
         "rows": await describe_rows(ctx, page["docs"]),
@@ -303,7 +303,7 @@ class _NewCustomer(SentCustomer, _Beginning):
 @pages.get("/new", access=coach(CUSTOMERS.CREATE), template="customers/new.html")
 async def new_customer_page(ctx: Context) -> dict[str, Any]:
     """The form for a new client."""
-    groups, coaches = await gather_reads(ctx, listing.list_groups(ctx), team.list_coaches(ctx))
+    groups, coaches = await gather_reads(ctx, service.list_groups(ctx), team.list_coaches(ctx))
     trainers = [("", "Unassigned"), *document_options(coaches)]
     if _sees_assigned_only(ctx):
         trainers = [(str(ctx.caller.id), ctx.caller.name)]
@@ -393,7 +393,7 @@ def group_path(name: str) -> str:
 @_groups.get("", access=coach(CUSTOMERS.VIEW), template="customers/groups.html")
 async def groups_page(ctx: Context) -> dict[str, Any]:
     """The groups of clients, each with its program."""
-    in_use, ruled = await gather_reads(ctx, listing.list_groups(ctx), group_programs.list_all(ctx))
+    in_use, ruled = await gather_reads(ctx, service.list_groups(ctx), group_programs.list_all(ctx))
     counts = {group["name"]: group["count"] for group in in_use}
     rules = {rule["groupName"]: rule for rule in ruled}
     names = sorted({*counts, *rules}, key=str.casefold)

@@ -9,32 +9,30 @@ from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, cast
 
-from coaching_service.core.accepted import Accepted
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.recording import Interface
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, NotFound
+from coaching_service.core.events import Accepted
 from coaching_service.core.fields import Default
 from coaching_service.core.idempotency import Claim
 from coaching_service.core.ids import ObjectId
 from coaching_service.integrations import background_jobs
 from coaching_service.integrations.change_descriptions import describe_documents
 from coaching_service.lifecycle.customer_bulk import jobs as customer_bulk_jobs
-from coaching_service.lifecycle.customer_bulk.models import BulkResult, Selection
-from coaching_service.lifecycle.customer_bulk.service import OnProgress, Run
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.lifecycle.customer_bulk.service import BulkResult, OnProgress, Run, Selection
+from coaching_service.people import api_keys, jobs
 from coaching_service.people.assistants import service as assistants
+from coaching_service.people.changes import service
 from coaching_service.people.changes import service as changes
-from coaching_service.people.changes import undo
 from coaching_service.people.changes.models import PLACES, ChangeDetails, ChangeSummary, UndoResult
 from coaching_service.people.customers import bulk as customers_by_id
 from coaching_service.people.customers import service as customers
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import StoredJob
+from coaching_service.people.jobs import StoredJob
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.training.workouts.blocks import service as workouts
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.web.browser_sessions import local_path
 from coaching_service.web.formatting import quantity, record_name
 from coaching_service.web.pages import Pages, PartQuery, QueuedTask, Redirect, ReturnTo, StreamedTask, list_url
@@ -302,7 +300,7 @@ async def cancel_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
 async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
     """Undo what a job has changed."""
     job = await jobs.get_complete(ctx, bulk_job_id, batch=True)
-    result = await undo.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
+    result = await service.undo_or_begin_job(ctx, job["batchId"] if job["result"] else bulk_job_id)
     return redirect_after_undo(result, f"{_PATH}/{bulk_job_id}")
 
 
@@ -311,7 +309,7 @@ async def undo_bulk_job(ctx: Context, bulk_job_id: ObjectId) -> Redirect:
 )
 async def undo_batch(ctx: Context, change_id: ObjectId, form: ReturnTo) -> Redirect:
     """Undo what an operation has changed of many clients."""
-    result = await undo.undo_or_begin_job(ctx, change_id)
+    result = await service.undo_or_begin_job(ctx, change_id)
     return redirect_after_undo(result, local_path(form["next"], "/app/customers"))
 
 
@@ -407,17 +405,17 @@ async def _undo(
 ) -> Redirect:
     """Undo a change. Raises Conflict with the reason in words if it cannot be undone."""
     location = local_path(form["next"], history_path)
-    if customer_id is None and await undo.is_batch(ctx, change_id):  # the notice of an operation on several clients
-        return redirect_after_undo(await undo.undo_or_begin_job(ctx, change_id), location)
+    if customer_id is None and await service.is_batch(ctx, change_id):  # the notice of an operation on several clients
+        return redirect_after_undo(await service.undo_or_begin_job(ctx, change_id), location)
     change = await changes.find_visible(ctx, change_id)
     if customer_id not in (None, change["customerId"]):
         raise NotFound("change")
     if form["all"] and "batchId" in change:
-        return redirect_after_undo(await undo.undo_or_begin_job(ctx, change["batchId"]), location)
+        return redirect_after_undo(await service.undo_or_begin_job(ctx, change["batchId"]), location)
     if change["undoneBy"] is not None:
         return Redirect(location, _UNDONE_ALREADY)
     try:
-        await undo.undo_change(ctx, change_id)
+        await service.undo_change(ctx, change_id)
     except Conflict as error:
         raise Conflict(_REASONS.get(error.code or "", str(error)), code=error.code) from None
     return Redirect(location, "Undone. Undo again to redo.")
@@ -443,7 +441,7 @@ async def _read_change(ctx: Context, change_id: ObjectId) -> dict[str, Any]:
     return {
         "change": described,
         "documents": await describe_documents(ctx, change["documents"], await _load_present(ctx, change)),
-        "is_undoable": await undo.is_undoable(ctx, change_id),
+        "is_undoable": await service.is_undoable(ctx, change_id),
     }
 
 

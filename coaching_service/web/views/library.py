@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, FORMS, METRICS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, EXERCISES, FORMS, METRICS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.database.files import StoredFile
@@ -18,8 +18,10 @@ from coaching_service.core.http.routes import MultipartBody
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import MEDIA_TYPES
 from coaching_service.core.validation import Choice, Identifier, Input, Integer, ListOf, Text, Version, patch_of
-from coaching_service.library.exercises import customization, listing
+from coaching_service.library import forms, metric_sets
+from coaching_service.library.exercises import service as customization
 from coaching_service.library.exercises import service as exercises
+from coaching_service.library.exercises import service as listing
 from coaching_service.library.exercises.models import (
     ADDED,
     ASSISTANCE,
@@ -33,8 +35,7 @@ from coaching_service.library.exercises.models import (
     ExerciseOverride,
     NewExercise,
 )
-from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import (
+from coaching_service.library.forms import (
     QUESTION_LENGTH,
     WITH_OPTIONS,
     Form,
@@ -43,12 +44,10 @@ from coaching_service.library.forms.models import (
     QuestionInput,
     QuestionType,
 )
-from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import MetricSet, MetricSetDetails, NewMetric
+from coaching_service.library.metric_sets import MetricSet, MetricSetDetails, NewMetric
 from coaching_service.lifecycle.customer_bulk import service
 from coaching_service.training.templates import service as templates
-from coaching_service.training.templates.models import TemplateDetails
-from coaching_service.training.templates.service import TemplatePlan
+from coaching_service.training.templates.service import TemplateDetails, TemplatePlan
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.web.pages import ConfirmedAction, Pages, Redirect, Search, list_url
 from coaching_service.web.records import Records

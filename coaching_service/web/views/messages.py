@@ -10,7 +10,7 @@ from aiohttp import web
 from marshmallow import fields
 from marshmallow.validate import Range
 
-from coaching_service.core.auth.access import CUSTOMERS, FORMS, coach, customer
+from coaching_service.core.auth import CUSTOMERS, FORMS, coach, customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.database.transactions import gather_reads

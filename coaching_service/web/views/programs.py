@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import Conflict, invalid_field
@@ -33,8 +33,8 @@ from coaching_service.integrations.program_sheets.service import ReadProgram
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.imported_names.models import CREATE
 from coaching_service.lifecycle import program_sync
-from coaching_service.people.account.models import LoadUnit
-from coaching_service.people.customers import listing
+from coaching_service.people.account.service import LoadUnit
+from coaching_service.people.customers import service as listing
 from coaching_service.training.assignments import service as assignments
 from coaching_service.training.assignments import sync
 from coaching_service.training.assignments.sync import (

@@ -14,8 +14,8 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Number, SearchedDate
 from coaching_service.people.account.service import LOAD_UNITS, convert_stored_load
-from coaching_service.people.activity import record_types
-from coaching_service.people.activity.record_types import (
+from coaching_service.people.activity import models
+from coaching_service.people.activity.models import (
     ESTIMATED_ONE_REP_MAX,
     HEAVIEST_LOAD,
     LEAST_ASSISTANCE,
@@ -26,7 +26,7 @@ from coaching_service.progress.metrics.service import find_far_values
 from coaching_service.progress.personal_records.models import PersonalRecord
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
+from coaching_service.training.workouts.blocks.service import ClientCalendar
 from coaching_service.training.workouts.items import descriptions
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import (
@@ -285,13 +285,13 @@ def show_results(ctx: Context, results: Sequence[LiftResult]) -> list[LiftResult
 
 _FASTEST_SHOWN = 3
 # The types of values that say most about an exercise, the one to prefer first.
-_MAIN_TYPES: tuple[record_types.RecordType, ...] = (
-    record_types.ESTIMATED_ONE_REP_MAX,
-    record_types.HEAVIEST_LOAD,
-    record_types.LEAST_ASSISTANCE,
-    record_types.MOST_REPS,
-    record_types.FARTHEST_DISTANCE,
-    record_types.LONGEST_TIME,
+_MAIN_TYPES: tuple[models.RecordType, ...] = (
+    models.ESTIMATED_ONE_REP_MAX,
+    models.HEAVIEST_LOAD,
+    models.LEAST_ASSISTANCE,
+    models.MOST_REPS,
+    models.FARTHEST_DISTANCE,
+    models.LONGEST_TIME,
 )
 
 Point = tuple[str, float]
@@ -341,11 +341,11 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
     """
     best = best_records(records)
     fastest = sorted(
-        (each for each in best if each["type"] == record_types.FASTEST), key=lambda each: each["date"], reverse=True
+        (each for each in best if each["type"] == models.FASTEST), key=lambda each: each["date"], reverse=True
     )
     left_out = [each["_id"] for each in fastest[_FASTEST_SHOWN:]]
-    if any(each["type"] in (record_types.HEAVIEST_LOAD, record_types.LEAST_ASSISTANCE) for each in best):
-        left_out += [each["_id"] for each in best if each["type"] == record_types.MOST_REPS]
+    if any(each["type"] in (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE) for each in best):
+        left_out += [each["_id"] for each in best if each["type"] == models.MOST_REPS]
     return [
         {"name": _short_name(each), "value": _record_value(each), "date": each["date"]}
         for each in best
@@ -354,13 +354,13 @@ def describe_records(records: Iterable[PersonalRecord]) -> list[NamedRecord]:
 
 
 def _short_name(record: PersonalRecord) -> str:
-    return "Heaviest" if record["type"] == record_types.HEAVIEST_LOAD else record_name(record)
+    return "Heaviest" if record["type"] == models.HEAVIEST_LOAD else record_name(record)
 
 
 def _record_value(record: PersonalRecord) -> str:
-    if record["type"] == record_types.MOST_REPS:
+    if record["type"] == models.MOST_REPS:
         return quantity(int(record["value"]), "rep")
-    with_reps = record["type"] in (record_types.HEAVIEST_LOAD, record_types.LEAST_ASSISTANCE) and record["reps"]
+    with_reps = record["type"] in (models.HEAVIEST_LOAD, models.LEAST_ASSISTANCE) and record["reps"]
     return record_value(record) + (f" × {record['reps']}" if with_reps else "")
 
 
@@ -374,12 +374,12 @@ def best_points(results: Iterable[LiftResult], key: RecordKey) -> list[Point]:
     ]
 
 
-def main_points(results: Sequence[LiftResult]) -> tuple[record_types.RecordType, list[Point]]:
+def main_points(results: Sequence[LiftResult]) -> tuple[models.RecordType, list[Point]]:
     """Return the type of value that says most about an exercise, with its points: none if it has no such values."""
     for record_type in _MAIN_TYPES:
         if points := best_points(results, RecordKey(record_type)):
             return record_type, points
-    return record_types.MOST_REPS, []
+    return models.MOST_REPS, []
 
 
 # --- A session in words: how it felt, how long it took, and the personal records set in it ----------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import date, datetime
 from typing import Any, Literal, TypedDict
 
-from coaching_service.core.auth.access import CUSTOMERS, coach
+from coaching_service.core.auth import CUSTOMERS, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
@@ -21,8 +21,7 @@ from coaching_service.progress.conversation.models import MessageSubjectInput
 from coaching_service.progress.logs import service
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.presentation import presented_volume
+from coaching_service.training.workouts.blocks.service import ClientCalendar, presented_volume
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import (
     EFFORT_FIELDS,

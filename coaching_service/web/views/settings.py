@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict, cast
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import (
+from coaching_service.core.auth import (
     ACTIONS,
     AREAS,
     Access,
@@ -30,16 +30,14 @@ from coaching_service.core.fields import Default
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import Date, Version, patch_of
 from coaching_service.integrations import load_unit
-from coaching_service.people import own_user
+from coaching_service.people import api_keys, jobs, own_user
+from coaching_service.people import notifications as unsubscribing
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import AccountChange, AccountDetails, AccountErasure, LoadUnit
-from coaching_service.people.api_keys import service as api_keys
-from coaching_service.people.api_keys.models import ApiKey, ApiKeyRestrictions
-from coaching_service.people.customers import listing
-from coaching_service.people.jobs import service as jobs
+from coaching_service.people.account.service import AccountChange, AccountDetails, AccountErasure, LoadUnit
+from coaching_service.people.api_keys import ApiKey, ApiKeyRestrictions
+from coaching_service.people.customers import service
 from coaching_service.people.notification_settings import SETTINGS_INPUT, NotificationSettings, SomeSettings
-from coaching_service.people.notifications import sending as unsubscribing
-from coaching_service.people.notifications.models import MailsOffLink
+from coaching_service.people.notifications import MailsOffLink
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import sending
 from coaching_service.people.push import service as push
@@ -47,10 +45,10 @@ from coaching_service.people.push.models import NewPushSubscription
 from coaching_service.people.sessions import passwords
 from coaching_service.people.sessions.models import PasswordChange
 from coaching_service.people.team import service as team
-from coaching_service.people.team.models import CoachName, CustomersScope, EmployeeChange, NewEmployee, Permissions
-from coaching_service.people.webhooks import deliveries
+from coaching_service.people.team.service import CoachName, CustomersScope, EmployeeChange, NewEmployee, Permissions
+from coaching_service.people.webhooks import service as deliveries
 from coaching_service.people.webhooks import service as webhooks
-from coaching_service.people.webhooks.models import DeliveryQuery, NewWebhook, WebhookFields
+from coaching_service.people.webhooks.service import DeliveryQuery, NewWebhook, WebhookFields
 from coaching_service.web.formatting import describe_device
 from coaching_service.web.pages import Pages, Redirect, Render, list_url
 from coaching_service.web.records import Records
@@ -93,8 +91,8 @@ async def storage_page(ctx: Context) -> dict[str, Any]:
 @_settings.get("/delete-account", access=owner_session(), template="settings/delete_account.html")
 async def delete_account_page(ctx: Context) -> dict[str, Any]:
     """Confirmation of deleting the company."""
-    active = await listing.list_customers(ctx, archived=False, page=1, size=1)
-    archived = await listing.list_customers(ctx, archived=True, page=1, size=1)
+    active = await service.list_customers(ctx, archived=False, page=1, size=1)
+    archived = await service.list_customers(ctx, archived=True, page=1, size=1)
     return {"client_count": active["totalDocs"] + archived["totalDocs"]}
 
 
@@ -220,7 +218,7 @@ async def update_employee(ctx: Context, employee_id: ObjectId, form: EmployeeCha
 
 
 async def _count_clients(ctx: Context, employee_id: ObjectId) -> dict[str, int]:
-    assigned = await listing.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
+    assigned = await service.list_customers(ctx, archived=False, page=1, size=1, trainers=[employee_id])
     return {"client_count": assigned["totalDocs"]}
 
 

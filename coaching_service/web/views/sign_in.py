@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, EXERCISES, PROGRAMS, coach, public, session_only
+from coaching_service.core.auth import CUSTOMERS, EXERCISES, PROGRAMS, coach, public, session_only
 from coaching_service.core.database.context import Context
 from coaching_service.core.dates import TIMEZONES
 from coaching_service.core.fields import Default

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypedDict, cast
 
 from marshmallow import fields
 
-from coaching_service.core.auth.access import CUSTOMERS, coach, customer, owner_session
+from coaching_service.core.auth import CUSTOMERS, coach, customer, owner_session
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.files import StoredFile
 from coaching_service.core.errors import NotFound, invalid_field
@@ -21,8 +21,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.media import CSV, XLSX, ZIP
 from coaching_service.core.text import write_rows
 from coaching_service.core.validation import ListOf, Text
-from coaching_service.integrations import background_jobs, own_import
-from coaching_service.integrations.company_export import service as company_export
+from coaching_service.integrations import background_jobs, company_export, own_import
 from coaching_service.integrations.company_import import checked_files
 from coaching_service.integrations.company_import import service as company_import
 from coaching_service.integrations.company_import.schemas import find_wrong_columns
@@ -42,16 +41,16 @@ from coaching_service.integrations.history_import.models import (
     list_problems,
     table_result,
 )
-from coaching_service.library.exercises.listing import suggest_exercises
 from coaching_service.library.exercises.models import Exercise
+from coaching_service.library.exercises.service import suggest_exercises
 from coaching_service.library.imported_names.models import CREATE, SKIP, NameInFile, read_answers
+from coaching_service.people import jobs
 from coaching_service.people.account import service as account
-from coaching_service.people.account.models import LoadUnit
+from coaching_service.people.account.service import LoadUnit
 from coaching_service.people.customers import service as customers
-from coaching_service.people.customers.listing import distinct_names
 from coaching_service.people.customers.models import NamedCustomer
-from coaching_service.people.jobs import service as jobs
-from coaching_service.people.jobs.models import JobError, StoredJob
+from coaching_service.people.customers.service import distinct_names
+from coaching_service.people.jobs import JobError, StoredJob
 from coaching_service.progress import own_today
 from coaching_service.web.formatting import SOURCES, name_options, quantity
 from coaching_service.web.pages import KeywordQuery, Pages, Redirect

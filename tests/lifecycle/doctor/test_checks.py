@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from coaching_service.command_line.doctor import _print
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.checks import Check, Finding, run_checks
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now

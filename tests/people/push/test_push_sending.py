@@ -11,12 +11,12 @@ import pytest
 import time_machine
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from coaching_service.core.auth.secrets import Vault, new_master_key, parse_master_key
+from coaching_service.core.auth import Vault, new_master_key, parse_master_key
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import transactional
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.notifications.models import PushMessage, Recipient
+from coaching_service.people.notifications import PushMessage, Recipient
 from coaching_service.people.push import _encryption, keys, sending, service
 from coaching_service.people.push.models import BrowserKeys
 from coaching_service.settings import Settings

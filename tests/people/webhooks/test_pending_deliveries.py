@@ -8,14 +8,14 @@ import pytest
 from bson import ObjectId
 
 from coaching_service.core.database.documents import now
-from coaching_service.people.webhooks import store
+from coaching_service.people.webhooks import service
 from tests.support.client import CoachClient
 
 
 async def test_deliveries_of_disabled_webhooks_do_not_wait(coach: CoachClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "_COUNTED_AT_ONCE", 2)
+    monkeypatch.setattr(service, "_COUNTED_AT_ONCE", 2)
     services, at = coach.ctx.services, now()
-    others = (await store.find_pending(services, 100))["count"]
+    others = (await service.find_pending(services, 100))["count"]
     active, disabled = ObjectId(), ObjectId()
     company = {"companyId": coach.ctx.company_id}
     await services.db["webhooks"].insert_many(
@@ -31,9 +31,9 @@ async def test_deliveries_of_disabled_webhooks_do_not_wait(coach: CoachClient, m
             for webhook, seconds in waits
         ]
     )
-    pending = await store.find_pending(services, 100)
+    pending = await service.find_pending(services, 100)
     assert pending["count"] == others + 2
     assert 200 <= pending["oldestSeconds"] < 300
-    assert (await store.find_pending(services, 1))["count"] == 1
+    assert (await service.find_pending(services, 1))["count"] == 1
     await services.db["webhooks"].delete_many({"_id": {"$in": [active, disabled]}})
     await services.db["webhookDeliveries"].delete_many({"webhookId": {"$in": [active, disabled]}})

@@ -13,9 +13,9 @@ from coaching_service.core.database.context import Services
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.jobs import mail, worker
-from coaching_service.core.outbound.client import OutboundClient, Relaxations
-from coaching_service.people.webhooks import dispatcher, store
-from coaching_service.people.webhooks.deliveries import new_delivery
+from coaching_service.core.outbound import OutboundClient, Relaxations
+from coaching_service.people.webhooks import dispatcher, service
+from coaching_service.people.webhooks.service import new_delivery
 from tests.support.client import CoachClient
 from tests.support.mails import read_mail, read_mails
 from tests.support.service_process import until
@@ -184,10 +184,10 @@ async def test_webhook_stays_active_if_a_delivery_has_succeeded_meanwhile(
     own = own_services.db["webhooks"]
     failing = {"isActive": True, "failingSince": now() - timedelta(days=4)}
     await own.update_one({"_id": webhook_id}, {"$set": failing})
-    stored = await store.find_with_secrets(coach.ctx, webhook_id)
+    stored = await service.find_with_secrets(coach.ctx, webhook_id)
     assert stored is not None
     new: Any = new_delivery(webhook_id, f"{ObjectId()}.0", 1, "note.created", None)
-    delivery: Any = {**new, **await store.deliveries.insert(coach.ctx, new)}
+    delivery: Any = {**new, **await service.deliveries.insert(coach.ctx, new)}
     message = dispatcher.Message(delivery, stored, b"{}")
     await own.update_one({"_id": webhook_id}, {"$set": {"failingSince": None if since is None else now() - since}})
     await dispatcher.record(coach.ctx, message, dispatcher.Response(500, None, now(), 1))
@@ -205,10 +205,10 @@ async def test_the_retry_that_is_due_longest_is_first(coach: CoachClient, receiv
     for minutes in (5, 30, 10, -5):
         new = new_delivery(webhook_id, f"{ObjectId()}.0", minutes + 10, "note.created", None)
         fields = {**new, "nextAttemptAt": now() - timedelta(minutes=minutes)}
-        waiting[(await store.deliveries.insert(coach.ctx, fields))["_id"]] = minutes
-    due = await store.list_due(coach.ctx, webhook_id, now(), 10, without=[])
+        waiting[(await service.deliveries.insert(coach.ctx, fields))["_id"]] = minutes
+    due = await service.list_due(coach.ctx, webhook_id, now(), 10, without=[])
     assert [waiting[delivery["_id"]] for delivery in due] == [30, 10, 5]
-    [first] = await store.list_due(coach.ctx, webhook_id, now(), 1, without=[due[0]["_id"]])
+    [first] = await service.list_due(coach.ctx, webhook_id, now(), 1, without=[due[0]["_id"]])
     assert waiting[first["_id"]] == 10
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from coaching_service.core.database.documents import now
 from coaching_service.core.ids import ObjectId
-from coaching_service.people.webhooks import deliveries
+from coaching_service.people.webhooks import service
 from tests.support.client import CoachClient
 from tests.support.webhook_deliveries import settled, subscribe
 from tests.support.webhooks import Receiver
@@ -27,7 +27,7 @@ async def test_metrics_show_attempts_by_outcome_and_what_is_pending(coach: Coach
         assert after[name] > before[name], outcome
     assert (after["webhook_deliveries_pending"], after["webhook_oldest_pending_seconds"]) == (0, 0)
 
-    waiting = deliveries.new_delivery(ObjectId(webhook["_id"]), f"{ObjectId()}.0", 7, "customer.created", None)
+    waiting = service.new_delivery(ObjectId(webhook["_id"]), f"{ObjectId()}.0", 7, "customer.created", None)
     in_an_hour, minutes_ago = now() + timedelta(hours=1), now() - timedelta(minutes=2)
     stored = waiting | {"companyId": coach.ctx.company_id, "createdAt": minutes_ago, "nextAttemptAt": in_an_hour}
     stored.pop("isQueued", None)

@@ -23,8 +23,8 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from coaching_service.core.changes.numbering import store
+from coaching_service.core.database.across_companies import LEASE
 from coaching_service.core.database.context import Services
-from coaching_service.core.database.leases import LEASE
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Deployment, Node, deployed
 from tests.reliability.replica_set import ReplicaSet

@@ -28,9 +28,9 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from coaching_service import __version__, runtime
-from coaching_service.core.auth.secrets import new_master_key
+from coaching_service.core.auth import new_master_key
 from coaching_service.core.database.context import Context, Services
-from coaching_service.people.api_keys import service as api_keys
+from coaching_service.people import api_keys
 from coaching_service.people.team import service as team
 from coaching_service.settings import Settings
 from tests.reliability.deployment import Node

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import structlog
 
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import new_token
 from coaching_service.core.background import running_in_background
 from coaching_service.core.changes.numbering import store
 from coaching_service.core.changes.numbering.batches import counters
-from coaching_service.core.database import leases
+from coaching_service.core.database import across_companies
 from coaching_service.core.database.connection import allow_seconds, as_service_error
 from coaching_service.core.database.context import Services
 from coaching_service.core.metrics import Backlog
@@ -47,7 +47,7 @@ def sequencing(services: Services, *, start: asyncio.Event | None = None) -> Abs
 
 async def is_running(services: Services) -> bool:
     """Return whether a process of the service numbers changes, or was killed less than ten seconds ago."""
-    return await leases.is_held(services, store.LEASE)
+    return await across_companies.is_held(services, store.LEASE)
 
 
 async def count_pending(services: Services, limit: int) -> Backlog:
@@ -69,9 +69,9 @@ class Sequencer:
         try:
             while True:
                 try:
-                    if await self._completed(leases.acquire(self._services, store.LEASE, self._holder)):
+                    if await self._completed(across_companies.acquire(self._services, store.LEASE, self._holder)):
                         await self._number()
-                except leases.LeaseLost:
+                except across_companies.LeaseLost:
                     log.info("another process numbers the changes")
                 except Exception as error:  # noqa: BLE001 - the sequencer has to survive the loss of the database
                     if not self._is_failing:
@@ -92,7 +92,7 @@ class Sequencer:
         """Release the lease, once nothing takes or renews it any more."""
         if self._operation is not None:
             await asyncio.wait([self._operation])
-        await leases.release(self._services, store.LEASE, self._holder)
+        await across_companies.release(self._services, store.LEASE, self._holder)
 
     async def _number(self) -> None:
         """Number what is pending whenever a stream or the timer wakes it, until the lease or the database is lost.

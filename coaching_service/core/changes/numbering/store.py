@@ -11,7 +11,7 @@ from pymongo import UpdateOne
 
 from coaching_service.core.changes.numbering.batches import NewChange, NumberBatch, batches, counters
 from coaching_service.core.changes.store import BY_PENDING, PENDING, changes
-from coaching_service.core.database import leases
+from coaching_service.core.database import across_companies
 from coaching_service.core.database.across_companies import count_backlog
 from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Document, now
@@ -66,14 +66,14 @@ async def number(services: Services, holder: str) -> int:
     after it. The transaction reads all that was committed at one moment, so no change is missing before another that
     depended on it. Raises LeaseLost if `holder` no longer has the lease.
     """
-    with pymongo.timeout(leases.LEASE.total_seconds()):
+    with pymongo.timeout(across_companies.LEASE.total_seconds()):
         return await _number(Context(services), holder)
 
 
 @on_worker_thread
 @transactional
 async def _number(tx: Context, holder: str) -> int:
-    await leases.renew(tx, LEASE, holder)
+    await across_companies.renew(tx, LEASE, holder)
     cursor = tx.collection(changes.name).find(
         _NEXT, _FIELDS, sort=[("pending", 1)], limit=BATCH, hint=BY_PENDING, session=tx.session
     )

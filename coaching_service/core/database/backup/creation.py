@@ -15,9 +15,9 @@ from motor.motor_asyncio import AsyncIOMotorClientSession
 from pymongo.errors import OperationFailure
 
 from coaching_service import __version__
-from coaching_service.core.auth.secrets import new_token
+from coaching_service.core.auth import new_token
 from coaching_service.core.background import running_in_background
-from coaching_service.core.database import leases, migrations
+from coaching_service.core.database import across_companies, migrations
 from coaching_service.core.database.backup.manifest import (
     FORMAT,
     VERSION,
@@ -34,7 +34,7 @@ from coaching_service.core.database.transactions import reading_snapshot
 
 _COMPRESSION = 3
 _LEASE = "backup"
-_RENEWAL_SECONDS = leases.LEASE.total_seconds() / 4
+_RENEWAL_SECONDS = across_companies.LEASE.total_seconds() / 4
 RESTORING = "restoring."
 _SECONDS = 24 * 3600
 _WINDOW = "minSnapshotHistoryWindowInSeconds"
@@ -81,19 +81,19 @@ def _require_parts(writer: PartWriter, manifest: Manifest) -> None:
 async def backing_up(services: Services) -> AsyncIterator[None]:
     """Let no other process use the store of backups of this database. Raises BackupError if one does."""
     holder = new_token()
-    if not await leases.acquire(services, _LEASE, holder):
+    if not await across_companies.acquire(services, _LEASE, holder):
         raise BackupError("Another backup of this database is being made: wait until it ends")
 
     async def renew() -> None:
         while True:
             await asyncio.sleep(_RENEWAL_SECONDS)
-            await leases.acquire(services, _LEASE, holder)
+            await across_companies.acquire(services, _LEASE, holder)
 
     try:
         async with running_in_background(renew):
             yield
     finally:
-        await leases.release(services, _LEASE, holder)
+        await across_companies.release(services, _LEASE, holder)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

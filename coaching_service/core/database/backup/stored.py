@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.auth import Vault
 from coaching_service.core.database.backup.manifest import (
     BackupError,
     Manifest,

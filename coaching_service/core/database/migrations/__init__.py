@@ -15,11 +15,11 @@ import structlog
 from pymongo.errors import DuplicateKeyError
 
 from coaching_service import __version__
-from coaching_service.core.auth.secrets import Vault
+from coaching_service.core.auth import Vault
 from coaching_service.core.database.collections import now
 from coaching_service.core.database.context import Database
 from coaching_service.core.database.migrations import release_0_2, release_0_3
-from coaching_service.core.database.migrations.steps import Step
+from coaching_service.core.database.migrations.release_0_3 import Step
 
 COLLECTION = "migrations"
 _DEADLINE_SECONDS = 24 * 3600.0  # of one operation of a step, instead of the deadline of requests

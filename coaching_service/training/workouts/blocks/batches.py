@@ -5,19 +5,24 @@ Every operation on a schedule first decides which blocks to create, change and r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypedDict, cast
 
-from coaching_service.core.auth.access import CUSTOMERS
-from coaching_service.core.database.context import Context
+from coaching_service.core.auth import CUSTOMERS
+from coaching_service.core.database.checks import check_of
+from coaching_service.core.database.context import Context, Services
 from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.recording import ChangeRecorder, DocumentChange
-from coaching_service.core.database.transactions import transactional, version_conflict
+from coaching_service.core.database.transactions import in_transaction, transactional, version_conflict
 from coaching_service.core.errors import Conflict
 from coaching_service.core.external_identity import Upserted, find_differences, stored_fields, upsert
+from coaching_service.core.fields import names_of
+from coaching_service.core.http.responses import to_json
 from coaching_service.core.ids import ObjectId
+from coaching_service.core.mcp.results import CopiedDays, Source
 from coaching_service.library.exercises import service as exercises
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
@@ -33,12 +38,13 @@ from coaching_service.training.workouts.blocks.models import (
     KnownSession,
     LoggedBlock,
     NewBlock,
+    PlannedBlock,
     ScheduleChange,
     StoredBlock,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
 from coaching_service.training.workouts.blocks.service import (
+    ClientCalendar,
+    ScheduleOwner,
     complete_logged_blocks,
     get_plan,
     has_nothing_done,
@@ -46,13 +52,17 @@ from coaching_service.training.workouts.blocks.service import (
     move_all,
     new_block,
     new_logged_block,
+    present_block,
+    present_blocks,
     regular_blocks,
     shift_date,
 )
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import ItemInput, ItemLog, WorkItem
 from coaching_service.training.workouts.items.service import create_items, match_items, resolve_items
+from coaching_service.training.workouts.items.totals import summarize_block
 from coaching_service.training.workouts.sets import CustomerSet
+from coaching_service.training.workouts.store import blocks
 
 Day = str | int
 
@@ -426,3 +436,131 @@ def _new_block(calendar: ClientCalendar, source: BlockSource, session: DoneSessi
         "comment": session["comment"],
     }
     return {**new_logged_block(calendar, log), "source": source, "fingerprint": session["fingerprint"]}
+
+
+# --- Sources of copies: days of a calendar, or a program, and whether they have changed since a proposal was made -----
+
+
+_PLANNED = (*names_of(PlannedBlock), "items")
+
+
+async def read_calendar(ctx: Context, customer_id: ObjectId, first: str, last: str) -> Source:
+    """Return days of a client whose access has been checked, as what a call copies."""
+    return await _read(ctx, {"customerId": customer_id, "programId": None, "first": first, "last": last})
+
+
+async def read_program(ctx: Context, program_id: ObjectId) -> Source:
+    """Return a program that is there, as what a call copies."""
+    return await _read(ctx, {"customerId": None, "programId": program_id, "first": None, "last": None})
+
+
+async def has_changed(ctx: Context, source: Source) -> bool:
+    """Return whether what is planned on the days of a source differs; what was done may."""
+    if await _digest_versions(ctx, source) == source["versions"]:
+        return False
+    return await _digest_plans(ctx, source) != source["plans"]
+
+
+async def _read(ctx: Context, days: CopiedDays) -> Source:
+    return {**days, "versions": await _digest_versions(ctx, days), "plans": await _digest_plans(ctx, days)}
+
+
+def _where(source: CopiedDays) -> Filter:
+    owner = {"customerId": source["customerId"], "checkInId": None}
+    if source["programId"] is not None:
+        return owner | {"programId": source["programId"]}
+    return owner | {"date": {"$gte": source["first"], "$lte": source["last"]}}
+
+
+async def _digest_versions(ctx: Context, source: CopiedDays) -> str:
+    found = await store.blocks.find(ctx, _where(source), fields=("version",))
+    return _digest(sorted([str(each["_id"]), each["version"]] for each in found))
+
+
+async def _digest_plans(ctx: Context, source: CopiedDays) -> str:
+    found: list[Any] = await store.blocks.find(ctx, _where(source), fields=("date", "day", "position", *_PLANNED))
+    planned: list[list[Any]] = [
+        [
+            *(str(block.get("date")), block.get("day") or 0, block["position"], str(block["_id"])),
+            *(block.get(name) for name in names_of(PlannedBlock)),
+            [_list_planned(item) for item in block["items"]],
+        ]
+        for block in found
+    ]
+    planned.sort(key=lambda each: each[:4])
+    return _digest(planned)
+
+
+def _list_planned(item: Any) -> list[object]:
+    planned: Any = items.with_planned_sets(item)
+    return [item["type"], *(planned.get(name) for name in items.PLANNED_FIELDS[item["type"]])]
+
+
+def _digest(values: Iterable[object]) -> str:
+    return hashlib.sha256(to_json(list(values))).hexdigest()
+
+
+# --- The check of the stored totals of workout blocks -----------------------------------------------------------------
+
+
+_SETS = ("customerSets", "exerciseSets", "circuitExercises.sets")
+_TOTALS = ("sets", "reps", "volumeLoad")
+_TOLERANCE = 0.01  # of sums in another order
+
+
+async def iterate_wrong(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the blocks whose totals of sets, repetitions and volume are not the sums of their items."""
+    differences = [
+        {"$abs": {"$subtract": [{"$sum": f"$items.tally.{name}"}, {"$ifNull": [f"$done.{name}", 0]}]}}
+        for name in _TOTALS
+    ]
+    condition = {"$expr": {"$gt": [{"$max": differences}, _TOLERANCE]}}
+    async for block in blocks.across_companies(services).find(condition, {"_id": 1}):
+        yield block["_id"]
+
+
+async def correct(services: Services, block_id: ObjectId) -> None:
+    """Compute the totals of a block again."""
+
+    async def compute(tx: Context) -> None:
+        collection = blocks.across_companies(services)
+        block = await collection.find_one({"_id": block_id}, {"items": 1}, session=tx.session)
+        if block is not None:
+            done = summarize_block(block["items"])
+            await collection.update_one({"_id": block_id}, {"$set": {"done": done}}, session=tx.session)
+
+    await in_transaction(Context(services), compute)
+
+
+async def correct_totals(services: Services) -> None:
+    """Compute the totals of these blocks again."""
+    async for block_id in iterate_wrong(services):
+        await correct(services, block_id)
+
+
+async def iterate_negative(services: Services) -> AsyncIterator[ObjectId]:
+    """Iterate over the blocks with a set whose planned or done load is below zero."""
+    condition = {"$or": [{f"items.{path}.load": {"$lt": 0}} for path in _SETS]}
+    async for block in blocks.across_companies(services).find(condition, {"_id": 1}):
+        yield block["_id"]
+
+
+CHECKS = (
+    check_of(
+        "workout-loads",
+        "No load is negative",
+        iterate_negative,
+        "Workouts with a load below zero",
+        "Correct the sets by hand: reports and records are wrong",
+        counts=True,
+    ),
+    check_of(
+        "workout-totals",
+        "The totals of workouts are right",
+        iterate_wrong,
+        "Workouts with wrong totals",
+        "Run doctor --repair; until then reports are wrong",
+        correct_totals,
+        counts=True,
+    ),
+)

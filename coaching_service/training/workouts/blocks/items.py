@@ -14,9 +14,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ExerciseName
 from coaching_service.training.workouts.blocks.models import Block, StoredBlock
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
-from coaching_service.training.workouts.blocks.presentation import present_block
-from coaching_service.training.workouts.blocks.service import publish_rescheduled_items
+from coaching_service.training.workouts.blocks.service import ScheduleOwner, present_block, publish_rescheduled_items
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import (
     WORKOUT_TYPES,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict, c
 
 from marshmallow import fields
 
-from coaching_service.core.database.models import Stored
+from coaching_service.core.database.field_changes import Stored
 from coaching_service.core.events import DomainEvent
 from coaching_service.core.external_identity import (
     ExternalIdFilter,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import zip_longest
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 import orjson
 
@@ -18,11 +20,14 @@ from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Filter, PipelineStage
 from coaching_service.core.database.transactions import gather_reads, transactional, version_conflict
 from coaching_service.core.database.worker_thread import on_worker_thread
-from coaching_service.core.errors import invalid_field
-from coaching_service.core.external_identity import stored_fields, stored_identity
-from coaching_service.core.fields import names_of, take
+from coaching_service.core.errors import Conflict, NotFound, invalid_field
+from coaching_service.core.external_identity import present_identity, stored_fields, stored_identity
+from coaching_service.core.fields import labels_of, names_of, nulls_of, take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate
+from coaching_service.library.exercises.models import ASSISTANCE, ExerciseName
+from coaching_service.people.customers import activity_dates
+from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import (
@@ -33,23 +38,329 @@ from coaching_service.training.workouts.blocks.models import (
     BlockFields,
     BlockLog,
     BlockPlan,
+    BlockSettings,
+    CompletedWorkChanged,
     DayBlock,
     LoggedBlock,
     LogTexts,
     PlannedBlock,
     ProgramCopy,
     RecordedItemsRescheduled,
+    ScheduleChanged,
     ScheduleShifted,
     SessionFields,
     StoredBlock,
+    WorkoutBlock,
     no_session,
     plan_of,
 )
-from coaching_service.training.workouts.blocks.owners import ClientCalendar, ScheduleOwner, block_not_found
-from coaching_service.training.workouts.blocks.presentation import present_block, present_blocks
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.models import WORKOUT_TYPES, WorkItem
-from coaching_service.training.workouts.items.service import PLANNED_FIELDS, create_item, is_recorded, load_exercises
+from coaching_service.training.workouts.items.service import (
+    MAX_ITEMS,
+    PLANNED_FIELDS,
+    create_item,
+    derive_again,
+    has_added_loads,
+    is_recorded,
+    load_exercises,
+    load_references,
+    with_body_weight,
+)
+from coaching_service.training.workouts.items.totals import round_total, volume_load, working_sets
+from coaching_service.training.workouts.store import BY_DATE, blocks
+
+# --- Computing again what is stored of logs, after a change of what the figures mean ----------------------------------
+
+
+_BATCH = 100
+_BY_ITEM = blocks.index_name("customerId", "items._id")
+
+
+async def recompute_logs(ctx: Context, customer_id: ObjectId, exercise_id: ObjectId | None = None) -> bool:
+    """Compute the figures of a client's sessions (with an exercise) again; returns whether there are any.
+
+    A block that is changed at the same time is read again: nothing is written that is older than its items.
+    """
+    condition: Filter = {"customerId": customer_id, "date": {"$gt": ""}} | store.IS_SESSION
+    if exercise_id is not None:
+        condition |= {"items.doneExerciseIds": exercise_id}
+    return await _recompute_all(ctx, customer_id, condition, BY_DATE)
+
+
+async def recompute_added_loads(ctx: Context, customer_id: ObjectId, first: str, last: str) -> bool:
+    """Compute the figures of sessions with loads that are added to the body's again, in the caller's transaction.
+
+    Those from the date `first` to `last`; returns whether there are any.
+    """
+    condition = store.between(customer_id, first, last) | {"items.addedExerciseIds.0": {"$exists": True}}
+    return await _recompute_all(ctx, customer_id, condition, BY_DATE)
+
+
+async def recompute_items(ctx: Context, customer_id: ObjectId, item_ids: Sequence[ObjectId]) -> None:
+    """Compute the figures of a client's blocks that have some items again, in the caller's transaction."""
+    await _recompute_all(ctx, customer_id, {"customerId": customer_id, "items._id": {"$in": [*item_ids]}}, _BY_ITEM)
+
+
+async def _recompute_all(ctx: Context, customer_id: ObjectId, condition: Filter, hint: str) -> bool:
+    """Compute the figures of the blocks that meet a condition again; returns whether there are any."""
+    sessions = await blocks.find(ctx, condition, fields=("_id",), hint=hint)
+    ids = [block["_id"] for block in sessions]
+    for start in range(0, len(ids), _BATCH):
+        remaining: Sequence[ObjectId] = ids[start : start + _BATCH]
+        while remaining:
+            remaining = await _recompute(ctx, customer_id, remaining)
+    return bool(ids)
+
+
+async def _recompute(ctx: Context, customer_id: ObjectId, ids: Sequence[ObjectId]) -> list[ObjectId]:
+    """Compute the figures of some blocks again; returns blocks that have changed in the meantime."""
+    condition: Filter = {"customerId": customer_id, "_id": {"$in": list(ids)}}
+    stored = await blocks.find(ctx, condition, including=("done",), hint="_id_")
+    known = await load_exercises(ctx, [item for block in stored for item in block["items"]])
+    derived = {block["_id"]: [derive_again(item, known) for item in block["items"]] for block in stored}
+    weighed = {str(each["date"]) for each in stored if any(map(has_added_loads, derived[each["_id"]]))}
+    weights = await body_weights.find_on_dates(ctx, customer_id, weighed, ctx.caller.company.load_unit)
+    changed: list[ObjectId] = []
+    for block in stored:
+        weight = weights.get(str(block["date"]))
+        fields = store.item_fields([with_body_weight(item, weight) for item in derived[block["_id"]]])
+        if not _is_stored(block, fields["items"], fields["done"]):
+            where = {"customerId": customer_id, "_id": block["_id"], "version": block["version"]}
+            if not await blocks.set_derived(ctx, where, {"$set": dict(fields)}):
+                changed.append(block["_id"])
+    return changed
+
+
+def _is_stored(block: StoredBlock, items: object, done: object) -> bool:
+    stored: dict[str, object] = {**block}
+    return (stored["items"], stored.get("done")) == (items, done)
+
+
+# --- Owners of a schedule: the same operations serve the calendar of a client (by date) and a program (by day) --------
+
+
+DayField = Literal["date", "day"]
+ReadBlocks = Callable[[PipelineStage | None], Awaitable[list[StoredBlock]]]
+
+
+class ScheduleOwner(ABC):
+    """What the block operations need to know about the owner of a schedule.
+
+    `day_field` is the field of a block that has its date or day.
+    """
+
+    day_field: ClassVar[DayField] = "day"
+
+    @property
+    def client_id(self) -> ObjectId | None:
+        """The client whose calendar it is; None for a program."""
+        return None
+
+    @property
+    @abstractmethod
+    def block_filter(self) -> Filter:
+        """The filter that finds the owner's blocks; also the owner's fields in a new block."""
+
+    @abstractmethod
+    async def require_access(self, ctx: Context) -> None:
+        """Raise NotFound or Forbidden if the caller may not access this owner."""
+
+    async def authorize_and_lock(self, ctx: Context) -> None:
+        """Do what `require_access` does, as the first operation of a transaction that changes the schedule."""
+        await self.require_access(ctx)
+
+    async def require_open(self, ctx: Context) -> None:  # noqa: B027  # only clients are closed
+        """Raise Conflict (CUSTOMER_ARCHIVED) if nothing may be planned for this owner."""
+
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+        """Return the blocks that `read` reads, if the caller may access this owner. Raises NotFound or Forbidden.
+
+        `read` receives a stage with which the same command reads the owner, or None.
+        """
+        blocks: list[StoredBlock]
+        _, blocks = await gather_reads(ctx, self.require_access(ctx), read(None))
+        return blocks
+
+    async def get_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock:
+        """Return a block of the owner, whose access has been checked. Raises NotFound."""
+        if (block := await self.find_block(ctx, block_id)) is None:
+            raise block_not_found()
+        return block
+
+    async def find_block(self, ctx: Context, block_id: ObjectId) -> StoredBlock | None:
+        """Return a block of the owner, whose access has been checked, or None."""
+        return await store.blocks.find_one(ctx, self.block_filter | {"_id": block_id})
+
+    async def has_item(self, ctx: Context, item_id: ObjectId) -> bool:
+        """Return whether any of the owner's blocks has an item."""
+        return await store.blocks.find_one(ctx, self.block_filter | {"items._id": item_id}, ("_id",)) is not None
+
+    async def push_item(self, ctx: Context, block_id: ObjectId, item: WorkItem) -> StoredBlock | None:
+        """Append a new item, with nothing done, to a block that has room for it and is not of a check-in.
+
+        Returns only `version`, `date`, `createdBy`, and `_id` and `isCompleted` of each item of the block, or None if
+        there is no such block with room.
+        """
+        has_room = {f"items.{MAX_ITEMS - 1}": {"$exists": False}, "checkInId": None}
+        fields = ("version", "date", "createdBy", "items._id", "items.isCompleted")
+        where = self.block_filter | {"_id": block_id} | has_room
+        return await store.blocks.update(ctx, where, {"$push": {"items": item}}, fields=fields)
+
+    async def set_items(self, ctx: Context, block: StoredBlock, items: Sequence[WorkItem]) -> StoredBlock:
+        """Replace the items of a block, and return it. Raises Conflict if it has changed since it was read."""
+        [changed] = await store.set_items_each(ctx, [(block, items)])
+        return changed
+
+    @abstractmethod
+    async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
+        """Update what depends on the schedule, in the transaction that changed it.
+
+        `added_until` is the last date of new blocks, if nothing but adding them changed the schedule.
+        """
+
+    async def after_completed_work_change(  # noqa: B027  # only clients complete items
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+    ) -> None:
+        """Update what depends on completed work, in the transaction that changed it.
+
+        `items` were added, removed or changed (before and after), or got another date; `block` holds all of them now.
+        """
+
+
+@dataclass(frozen=True)
+class ClientCalendar(ScheduleOwner):
+    """The calendar of a client."""
+
+    day_field: ClassVar[DayField] = "date"
+    customer_id: ObjectId
+
+    @property
+    def client_id(self) -> ObjectId:
+        """The client."""
+        return self.customer_id
+
+    @property
+    def block_filter(self) -> Filter:
+        """The filter that finds the client's blocks."""
+        return {"customerId": self.customer_id}
+
+    async def require_access(self, ctx: Context) -> None:
+        """Raise NotFound or Forbidden if the caller may not access the client."""
+        await customers.get_visible(ctx, self.customer_id)
+
+    async def authorize_and_lock(self, ctx: Context) -> None:
+        """Lock the client. Raises NotFound or Forbidden if the caller may not access the client."""
+        await customers.authorize_and_lock(ctx, self.customer_id)
+
+    async def require_open(self, ctx: Context) -> None:
+        """Raise Conflict (CUSTOMER_ARCHIVED) if the client is archived."""
+        if await customers.is_archived(ctx, self.customer_id):
+            raise Conflict(
+                "The client is archived: restore the client before you plan workouts", code="CUSTOMER_ARCHIVED"
+            )
+
+    async def read_accessible(self, ctx: Context, read: ReadBlocks) -> list[StoredBlock]:
+        """Return the blocks that `read` reads together with the client. Raises NotFound or Forbidden."""
+        if ctx.session is not None:  # a transaction has no `$unionWith`
+            return await super().read_accessible(ctx, read)
+        return customers.take_visible(ctx, await read(customers.add_visible(ctx, self.customer_id)))
+
+    async def after_schedule_change(self, ctx: Context, *, added_until: str | None = None) -> None:
+        """Store the date of the client's last block, and publish ScheduleChanged."""
+        if added_until is not None:
+            await activity_dates.extend_last_workout_date(ctx, self.customer_id, added_until)
+        else:
+            last_date = await store.find_last_date(ctx, self.block_filter)
+            await activity_dates.set_last_workout_date(ctx, self.customer_id, last_date)
+        await ctx.publish(ScheduleChanged(self.customer_id))
+
+    async def after_completed_work_change(
+        self, ctx: Context, items: Sequence[WorkItem], block: StoredBlock | None = None
+    ) -> None:
+        """Publish CompletedWorkChanged for the items with completed exercises, one change of a client at a time."""
+        if changed := [item for item in items if item["doneExerciseIds"]]:
+            await customers.lock_and_mark_figures(ctx, self.customer_id)
+            if any(map(has_added_loads, changed)):  # they count with the body weight of the date
+                await recompute_items(ctx, self.customer_id, [item["_id"] for item in changed])
+                block = None
+            await ctx.publish(CompletedWorkChanged(self.customer_id, changed, block))
+
+
+def block_not_found() -> NotFound:
+    """Return the error for a block that the owner does not have."""
+    return NotFound("workout block")
+
+
+# --- Stored blocks as they are read -----------------------------------------------------------------------------------
+
+
+_NULLS = nulls_of(WorkoutBlock)  # of fields that older blocks do not have
+_LABELS = labels_of(BlockSettings)
+
+
+def is_completed(block_items: Sequence[WorkItem]) -> bool:
+    """Return whether a block has items and all of them are completed."""
+    return bool(block_items) and all(item["isCompleted"] for item in block_items)
+
+
+def describe_settings(block: Mapping[str, Any], write: Callable[[str], str] = str) -> list[str]:
+    """Return what is set for a block or template in words, such as `rest day`; `write` writes text of a person."""
+    words = []
+    for name in names_of(BlockSettings):
+        label, value = _LABELS.get(name, name).lower(), block.get(name)
+        if value not in (None, False):
+            words.append(label if value is True else f"{label} {write(value) if isinstance(value, str) else value}")
+    return words
+
+
+def presented_volume(items: Iterable[WorkItem]) -> float:
+    """Return the volume load of items as they are read, without loads that are assistance."""
+    total = 0.0
+    for item in items:
+        assisted = {exercise["_id"] for exercise in _exercises_of(item) if exercise.get("loadType") == ASSISTANCE}
+        total += sum(volume_load(done) for exercise_id, done in working_sets(item) if exercise_id not in assisted)
+    return round_total(total)
+
+
+def _exercises_of(item: WorkItem) -> list[ExerciseName]:
+    swap = item.get("swappedFor")
+    others = [swap["exercise"]] if swap else []
+    if item["type"] == "CIRCUIT":
+        return [*others, *(entry["exercise"] for entry in item["circuitExercises"])]
+    return [*others, item["exercise"]] if item["type"] == "EXERCISE" else others
+
+
+async def present_block(ctx: Context, owner: ScheduleOwner, block: StoredBlock | None) -> Block:
+    """Return a stored block as it is read. Raises NotFound if it is None."""
+    if block is None:
+        raise block_not_found()
+    siblings: list[ObjectId] = []
+    if (day := block[owner.day_field]) is not None:
+        where = owner.block_filter | {owner.day_field: day}
+        of_day = await store.blocks.find(ctx, where, sort=("position", "_id"), fields=("_id",))
+        siblings = [each["_id"] for each in of_day]
+    order = siblings.index(block["_id"]) if block["_id"] in siblings else len(siblings)
+    return (await present_blocks(ctx, [block], [order]))[0]
+
+
+async def present_blocks(ctx: Context, blocks: Sequence[StoredBlock], orders: Sequence[int]) -> list[Block]:
+    """Return stored blocks of one schedule as they are read, each with its position among the blocks of its day."""
+    customer_id = blocks[0]["customerId"] if blocks else None  # they are all on one schedule
+    all_items = [item for block in blocks for item in block["items"]]
+    references = await load_references(ctx, all_items, customer_id, dates=[block["date"] for block in blocks])
+    return [
+        {
+            **_NULLS,
+            **block,
+            **present_identity(block),
+            "order": order,
+            "isCompleted": is_completed(block["items"]),
+            "items": items.present_items(block["items"], block["version"], references, ctx.caller, block["date"]),
+        }
+        for block, order in zip(blocks, orders, strict=True)
+    ]
+
 
 # --- program copies ---------------------------------------------------------------------------------------------------
 # What a client's block remembers of the program's block that it is a copy of: enough to see whether it was changed.

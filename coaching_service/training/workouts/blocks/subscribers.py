@@ -15,8 +15,7 @@ from coaching_service.people.activity.models import ActivityType
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks import service
 from coaching_service.training.workouts.blocks.models import StoredBlock
-from coaching_service.training.workouts.blocks.owners import ClientCalendar
-from coaching_service.training.workouts.blocks.presentation import is_completed
+from coaching_service.training.workouts.blocks.service import ClientCalendar, is_completed
 from coaching_service.training.workouts.items.models import WorkItem
 from coaching_service.training.workouts.items.totals import summarize_block
 

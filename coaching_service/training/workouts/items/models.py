@@ -25,8 +25,8 @@ from coaching_service.core.validation import (
     patch_of,
 )
 from coaching_service.library.exercises.models import ExerciseName
-from coaching_service.library.forms.models import AnswerValue, Question, QuestionInput, questions_field
-from coaching_service.library.metric_sets.models import Metric
+from coaching_service.library.forms import AnswerValue, Question, QuestionInput, questions_field
+from coaching_service.library.metric_sets import Metric
 from coaching_service.training.workouts.sets import (
     PLANNED_SET_RESPONSE,
     CustomerSet,

@@ -8,8 +8,7 @@ from datetime import datetime
 from itertools import zip_longest
 from typing import Any, NamedTuple, TypeVar, cast
 
-from coaching_service.core.auth.access import FORMS, METRICS, Area, areas_of, require_permission
-from coaching_service.core.auth.principal import Principal
+from coaching_service.core.auth import FORMS, METRICS, Area, Principal, areas_of, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import now
 from coaching_service.core.database.transactions import gather_reads
@@ -17,18 +16,17 @@ from coaching_service.core.dates import zone_of
 from coaching_service.core.errors import NotFound
 from coaching_service.core.fields import names_of, nulls_of
 from coaching_service.core.ids import ObjectId
+from coaching_service.library import forms, metric_sets
 from coaching_service.library.exercises import service as exercises
 from coaching_service.library.exercises.models import ADDED, ASSISTANCE, ExerciseName
-from coaching_service.library.forms import service as forms
-from coaching_service.library.forms.models import Form
-from coaching_service.library.metric_sets import service as metric_sets
-from coaching_service.library.metric_sets.models import MetricSet
+from coaching_service.library.forms import Form
+from coaching_service.library.metric_sets import MetricSet
 from coaching_service.people.account import service as account
 from coaching_service.people.customers import bulk
 from coaching_service.people.customers import service as customers
 from coaching_service.training import body_weights
 from coaching_service.training.training_maxes import service as training_maxes
-from coaching_service.training.training_maxes.models import ReferenceLoads, load_of
+from coaching_service.training.training_maxes.service import ReferenceLoads, load_of
 from coaching_service.training.workouts.items.models import (
     LOGGED,
     PLANNED,

@@ -10,7 +10,7 @@ from coaching_service.core.database.documents import Filter
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.list_selection import ListPart, ListSelection
-from coaching_service.people.activity.record_types import LOWER_IS_BETTER
+from coaching_service.people.activity.models import LOWER_IS_BETTER
 from coaching_service.training.workouts import store
 from coaching_service.training.workouts.blocks.models import Block
 from coaching_service.training.workouts.items.models import DatedItem, ExerciseItem, LastTime, WorkItem

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Annotated, Any, Literal, TypedDict
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import invalid_field, require_by_id
@@ -18,8 +18,7 @@ from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, SearchedDate, Text, patch_of
 from coaching_service.people.availability import service as availability
 from coaching_service.people.availability.models import AvailabilityChange
-from coaching_service.progress import own_calendar, own_today
-from coaching_service.progress.nutrition_plans import service as nutrition_plans
+from coaching_service.progress import nutrition_plans, own_calendar, own_today
 from coaching_service.progress.own_today import Today
 from coaching_service.training import own_schedule
 from coaching_service.training.own_schedule import NewOwnWorkout, OwnWorkoutChange, WorkoutDate

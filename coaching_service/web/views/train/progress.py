@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypedDict
 from markupsafe import Markup
 from marshmallow import fields
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.errors import BadRequest
@@ -21,17 +21,17 @@ from coaching_service.core.http.responses import Download
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.validation import CalendarDate, Choice, ListOf, SearchedDate, Text
 from coaching_service.library.exercises import service as exercises
-from coaching_service.people.activity import record_types
-from coaching_service.people.activity.record_types import RECORD_NAMES
+from coaching_service.people.activity import models
+from coaching_service.people.activity.models import RECORD_NAMES
+from coaching_service.progress import progress_photos
 from coaching_service.progress.exercise_history import service
 from coaching_service.progress.exercise_history import service as exercise_history
-from coaching_service.progress.exercise_history.models import DoneExercise, ExerciseSession
+from coaching_service.progress.exercise_history.service import DoneExercise, ExerciseSession
 from coaching_service.progress.metrics import service as metrics
 from coaching_service.progress.metrics.models import MetricHistoryEntry
 from coaching_service.progress.personal_records import service as personal_records
 from coaching_service.progress.personal_records.models import PersonalRecord
-from coaching_service.progress.progress_photos import service as progress_photos
-from coaching_service.progress.progress_photos.models import ProgressPhoto
+from coaching_service.progress.progress_photos import ProgressPhoto
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.reports.models import LiftResult
 from coaching_service.training.workouts.sets import RecordKey, unit_of
@@ -82,14 +82,11 @@ _SESSIONS_PER_PAGE = 8
 _PERIODS = {"3": "3 months", "12": "1 year", "120": "All"}
 _DAYS_PER_MONTH = 30.5
 _DISTANCES = 2
-_USUAL_COLUMNS = (record_types.ESTIMATED_ONE_REP_MAX, record_types.HEAVIEST_LOAD)
-_COLUMNS: dict[record_types.RecordType, str] = {
-    record_types.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
-    record_types.HEAVIEST_LOAD: "Top load",
-    **{
-        each: RECORD_NAMES[each]
-        for each in (record_types.LEAST_ASSISTANCE, record_types.LONGEST_TIME, record_types.FARTHEST_DISTANCE)
-    },
+_USUAL_COLUMNS = (models.ESTIMATED_ONE_REP_MAX, models.HEAVIEST_LOAD)
+_COLUMNS: dict[models.RecordType, str] = {
+    models.ESTIMATED_ONE_REP_MAX: "Estimated 1RM",
+    models.HEAVIEST_LOAD: "Top load",
+    **{each: RECORD_NAMES[each] for each in (models.LEAST_ASSISTANCE, models.LONGEST_TIME, models.FARTHEST_DISTANCE)},
 }
 
 
@@ -154,14 +151,14 @@ async def own_exercise_page(ctx: Context, exercise_id: ObjectId, query: _Exercis
 
 def _draw_charts(results: Sequence[LiftResult], unit: str) -> list[LiftChart]:
     """Return the charts of the values that at least two workouts have; repetitions only where no load was lifted."""
-    loads = best_points(results, RecordKey(record_types.HEAVIEST_LOAD))
+    loads = best_points(results, RecordKey(models.HEAVIEST_LOAD))
     values = [
-        ("Estimated 1RM", unit, best_points(results, RecordKey(record_types.ESTIMATED_ONE_REP_MAX))),
+        ("Estimated 1RM", unit, best_points(results, RecordKey(models.ESTIMATED_ONE_REP_MAX))),
         ("Top load", unit, loads),
-        ("Least assistance", unit, best_points(results, RecordKey(record_types.LEAST_ASSISTANCE))),
-        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(record_types.MOST_REPS))),
-        ("Longest time", "s", best_points(results, RecordKey(record_types.LONGEST_TIME))),
-        ("Farthest distance", "m", best_points(results, RecordKey(record_types.FARTHEST_DISTANCE))),
+        ("Least assistance", unit, best_points(results, RecordKey(models.LEAST_ASSISTANCE))),
+        ("Most reps in a set", "reps", [] if loads else best_points(results, RecordKey(models.MOST_REPS))),
+        ("Longest time", "s", best_points(results, RecordKey(models.LONGEST_TIME))),
+        ("Farthest distance", "m", best_points(results, RecordKey(models.FARTHEST_DISTANCE))),
         *((record_name(key._asdict()), "s", best_points(results, key)) for key in _frequent_distances(results)),
         ("Volume (load × reps)", unit, [(each["date"], each["volumeLoad"]) for each in results if each["volumeLoad"]]),
     ]
@@ -183,7 +180,7 @@ def _frequent_distances(results: Sequence[LiftResult]) -> list[RecordKey]:
         RecordKey(best["kind"], best.get("meters"))
         for result in results
         for best in result["bests"]
-        if best["kind"] == record_types.FASTEST
+        if best["kind"] == models.FASTEST
     )
     return [key for key, _ in counts.most_common(_DISTANCES)]
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 from aiohttp import web
 
-from coaching_service.core.auth.access import customer
+from coaching_service.core.auth import customer
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.errors import InvalidFields, NotFound
@@ -20,7 +20,7 @@ from coaching_service.core.fields import take
 from coaching_service.core.ids import ObjectId
 from coaching_service.core.query import LoggedTime
 from coaching_service.core.validation import TEXT_LENGTH, Input, Text
-from coaching_service.library.exercises import listing
+from coaching_service.library.exercises import service as listing
 from coaching_service.people.account.service import convert_entered_load, convert_stored_load
 from coaching_service.people.push import keys as push_keys
 from coaching_service.people.push import service as push
@@ -32,7 +32,7 @@ from coaching_service.training import own_schedule
 from coaching_service.training.workouts import usual_loads
 from coaching_service.training.workouts.blocks.load_conversion import show_loads
 from coaching_service.training.workouts.blocks.models import Block, BlockLog
-from coaching_service.training.workouts.blocks.presentation import presented_volume
+from coaching_service.training.workouts.blocks.service import presented_volume
 from coaching_service.training.workouts.items import service as items
 from coaching_service.training.workouts.items.descriptions import (
     describe_amounts,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast
 
 from marshmallow import ValidationError, fields, validates_schema
 
-from coaching_service.core.auth.access import PROGRAMS
+from coaching_service.core.auth import PROGRAMS
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of
@@ -22,7 +22,7 @@ from coaching_service.training.workout_text.finding import read_texts
 from coaching_service.training.workouts.blocks import batches as block_batches
 from coaching_service.training.workouts.blocks import items as block_items
 from coaching_service.training.workouts.blocks.models import Block, BlockInput, NewBlock, PlannedBlock
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.service import ScheduleOwner
 from coaching_service.training.workouts.items.descriptions import describe_item
 from coaching_service.training.workouts.items.models import ITEM_CHANGE, CircuitExercise, ExerciseItem, WorkItem
 from coaching_service.training.workouts.sets import (

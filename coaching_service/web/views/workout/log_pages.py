@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, NotRequired, TypedDict, cast
 
-from coaching_service.core.auth.access import FORMS, METRICS, require_permission
+from coaching_service.core.auth import FORMS, METRICS, require_permission
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.documents import Document
 from coaching_service.core.field_schemas import input_of

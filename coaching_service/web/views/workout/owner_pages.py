@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 from marshmallow import Schema
 
-from coaching_service.core.auth.access import Access, coach
+from coaching_service.core.auth import Access, coach
 from coaching_service.core.database.context import Context
 from coaching_service.core.database.transactions import gather_reads
 from coaching_service.core.ids import ObjectId
 from coaching_service.training.workouts.blocks import service as workouts
 from coaching_service.training.workouts.blocks.models import Block
-from coaching_service.training.workouts.blocks.owners import ScheduleOwner
+from coaching_service.training.workouts.blocks.service import ScheduleOwner
 from coaching_service.web.pages import Handler, Pages
 
 BLOCK = "/blocks/{blockId}"

@@ -1,1 +1,0 @@
-"""The commands of `coaching-service admin`, one group in each module."""

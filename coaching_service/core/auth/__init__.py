@@ -1,1 +1,0 @@
-"""Principals, permissions, access rules, and the encryption and signing of secrets."""

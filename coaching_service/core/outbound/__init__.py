@@ -1,1 +1,0 @@
-"""Requests of the service to addresses that its users enter: webhooks, and metadata of OAuth applications."""

@@ -1,0 +1,262 @@
+"""Links with which a calendar application shows a client's workouts, and the calendar that they lead to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Sequence
+from datetime import UTC, date, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+
+from marshmallow import fields
+
+from coaching_service import __version__
+from coaching_service.core import audit
+from coaching_service.core.auth import CUSTOMERS, coach, public
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.transactions import gather_reads, transactional
+from coaching_service.core.errors import CompanySuspended, NotFound
+from coaching_service.core.fields import Description
+from coaching_service.core.http.responses import Download, to_json
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId, parse_id
+from coaching_service.people.availability import service as availability
+from coaching_service.people.availability.absences import Absences
+from coaching_service.people.availability.models import Availability, AvailabilityKind
+from coaching_service.people.customers import service
+from coaching_service.people.customers import service as customers
+from coaching_service.training.visibility import service as visibility
+from coaching_service.training.workouts.reports import blocks as workouts
+from coaching_service.training.workouts.reports.models import BlockTitle
+
+if TYPE_CHECKING:
+    from icalendar import Event
+
+
+# --- Calendar links as they are stored and returned -------------------------------------------------------------------
+
+
+class StoredCalendarLink(Stored):
+    """The link to a client's calendar, signed by its `_id`. It works for as long as this document exists."""
+
+    customerId: ObjectId
+
+
+class CalendarLink(TypedDict):
+    """The link to a client's calendar."""
+
+    url: Annotated[
+        str,
+        fields.Url(),
+        Description("An iCalendar file. Anyone who has the address can read it, until the link is revoked."),
+    ]
+
+
+# --- Database access for calendar links: at most one for each client --------------------------------------------------
+
+
+links = Documents[StoredCalendarLink](
+    "calendarLinks",
+    (Index(("customerId",), unique=True),),
+    client_field="customerId",
+    secret=True,
+    cross_company_reason="a link is found before its company is known",
+    placement=Unsharded("calendars ask for a link by its identifier, every hour"),
+    transfer=NotExported("links of this company, which others have"),
+)
+
+
+async def find_in_any_company(services: Services, link_id: ObjectId) -> StoredCalendarLink | None:
+    """Return the company and the client of a link whose signature is valid, or None if it was revoked."""
+    fields = {"companyId": 1, "customerId": 1}
+    link: Any = await links.across_companies(services).find_one({"_id": link_id}, fields)
+    return link  # type: ignore[no-any-return]  # the driver's documents are untyped
+
+
+PATH = "/calendar"
+DAYS_BACK, DAYS_AHEAD = 92, 366
+_LAST_DAY = "9999-12-30"  # of the calendar, but for the day after it
+_REFRESH = timedelta(hours=1)
+_TITLES: dict[AvailabilityKind, str] = {
+    "away": "Away",
+    "injured": "Injured",
+    "ill": "Ill",
+    "limited": "Limited training",
+}
+
+
+@transactional
+async def create(ctx: Context, customer_id: ObjectId) -> CalendarLink:
+    """Return the calendar link of a client, which is created if there is none. Raises NotFound, Forbidden."""
+    await customers.get_visible(ctx, customer_id)
+    owner = {"customerId": customer_id}
+    link = await links.find_one(ctx, owner) or await links.upsert(ctx, owner, {})
+    await audit.record(ctx, "calendarLink.issued", about=customer_id)
+    return {"url": _url(ctx.services, link)}
+
+
+async def find_url(ctx: Context, customer_id: ObjectId) -> str | None:
+    """Return the address of a client's calendar, or None. Raises NotFound, Forbidden."""
+    await customers.get_visible(ctx, customer_id)
+    link = await links.find_one(ctx, {"customerId": customer_id})
+    return None if link is None else _url(ctx.services, link)
+
+
+@transactional
+async def revoke(ctx: Context, customer_id: ObjectId) -> None:
+    """End the calendar link of a client; a new one has another address.
+
+    Raises NotFound if there is no link or no client, Forbidden.
+    """
+    await customers.get_visible(ctx, customer_id)
+    if not await links.delete_many(ctx, {"customerId": customer_id}):
+        raise NotFound("calendar link")
+    await audit.record(ctx, "calendarLink.revoked", about=customer_id)
+
+
+async def get(ctx: Context, token: str) -> Download:
+    """Return the calendar of a link: the titles on the days that the client sees, from 92 days ago for a year.
+
+    And the periods in which the client cannot train as planned; workouts on days of absence are left out.
+
+    Raises NotFound, always the same, if the link is not valid or was revoked, or the client is archived or deleted.
+    """
+    ctx = await _as_client(ctx, token)
+    today = ctx.caller.today()
+    first, last = str(today - timedelta(days=DAYS_BACK)), str(today + timedelta(days=DAYS_AHEAD))
+    blocks, visible, periods_of = await gather_reads(
+        ctx,
+        workouts.find_titles(ctx, ctx.caller.id, first, last),
+        visibility.get_visibility(ctx, ctx.caller.id, first, last),
+        availability.get_periods(ctx, [ctx.caller.id], first, last),
+    )
+    periods = periods_of[ctx.caller.id]
+    open_until = last if any(period["until"] is None for period in periods) else None
+    absences = Absences(periods)
+    shown = [block for block in blocks if visible.allows(day=block["date"]) and block["date"] not in absences]
+    name = ctx.caller.company.name
+
+    async def read_file(_start: int, _end: int) -> AsyncGenerator[bytes, None]:
+        yield await asyncio.to_thread(_write_calendar, name, shown, periods, open_until)
+
+    # Of what the file is written from, so that nothing is written for an application that has it.
+    fingerprint = hashlib.sha256(to_json([__version__, name, shown, periods, open_until])).hexdigest()
+    return Download("text/calendar; charset=utf-8", "training.ics", read_file, etag=f'"{fingerprint}"')
+
+
+async def _as_client(ctx: Context, token: str) -> Context:
+    """Return `ctx` with the client of a link as its caller. Raises NotFound."""
+    identifier, _, signature = token.partition(".")
+    link_id = parse_id(identifier)
+    if link_id is not None and ctx.services.vault.verify_signature(_signed_text(link_id), signature):
+        link = await find_in_any_company(ctx.services, link_id)
+        if link is not None:
+            client = await service.load_principal(ctx.services, link["companyId"], link["customerId"])
+            if client is not None:
+                return ctx.acting_as(client)
+    raise NotFound("calendar")
+
+
+def _url(services: Services, link: StoredCalendarLink) -> str:
+    signature = services.vault.sign(_signed_text(link["_id"]))
+    return f"{services.base_url}{PATH}/{link['_id']}.{signature}"
+
+
+def _signed_text(link_id: ObjectId) -> str:
+    return f"calendar:{link_id}"
+
+
+# --- the file (RFC 5545) ---------------------------------------------------------------------------------------------
+
+
+def _write_calendar(
+    name: str, blocks: Sequence[BlockTitle], periods: Sequence[Availability], open_until: str | None
+) -> bytes:
+    """Return a calendar called `name` with an event of a whole day for each block: its title and nothing else.
+
+    And an event for each period of availability, without its note, up to `open_until` if it has no end. The same
+    arguments give the same bytes. It is slow: call it on a thread.
+    """
+    from icalendar import Calendar  # large, and not needed by processes that serve no calendar
+
+    calendar = Calendar()
+    calendar.add("prodid", "-//coaching-service//calendar feed//EN")
+    calendar.add("version", "2.0")
+    calendar.add("method", "PUBLISH")
+    calendar.add("x-wr-calname", " ".join(name.split()))
+    calendar.add("refresh-interval", _REFRESH, parameters={"VALUE": "DURATION"})
+    for period in periods:
+        event = _make_event(period["from"], _TITLES[period["kind"]], period)
+        end = min(period["until"] or open_until or period["from"], _LAST_DAY)
+        event.add("dtend", date.fromisoformat(end) + timedelta(days=1))
+        calendar.add_component(event)
+    for block in blocks:
+        calendar.add_component(_make_event(block["date"], block["name"], block))
+    file: bytes = calendar.to_ical()
+    return file
+
+
+def _make_event(first: str, title: str, document: BlockTitle | Availability) -> Event:
+    from icalendar import Event
+
+    event = Event()
+    event.add("uid", f"{document['_id']}@coaching-service")
+    event.add("dtstamp", document["updatedAt"].replace(tzinfo=UTC))
+    event.add("dtstart", date.fromisoformat(first))
+    event.add("summary", " ".join(title.split()))
+    event.add("sequence", document["version"])
+    event.add("transp", "TRANSPARENT")  # it does not make its days busy
+    return event
+
+
+# --- Calendar links over REST -----------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}/calendar-link", tag="Calendar feed", locks="customer")
+feed_routes = Routes(PATH, tag="Calendar feed", path_descriptions={"calendarToken": "The signed part of the link."})
+
+
+@routes.post("", access=coach(CUSTOMERS.EDIT))
+async def create_calendar_link(ctx: Context, customer_id: ObjectId) -> CalendarLink:
+    """Create a link to the calendar of a client.
+
+    For calendar applications, which read the `url` from time to time. A client has one link: a repetition returns the
+    same one until it is revoked.
+    """
+    return await create(ctx, customer_id)
+
+
+@routes.delete("", access=coach(CUSTOMERS.EDIT))
+async def delete_calendar_link(ctx: Context, customer_id: ObjectId) -> None:
+    """Revoke the link to the calendar of a client.
+
+    Its address no longer works; the next link has another one.
+    """
+    await revoke(ctx, customer_id)
+
+
+@feed_routes.get(
+    "/{calendarToken}",
+    access=public(),
+    returns=bytes,
+    media_types=("text/calendar",),
+    errors=(
+        CompanySuspended,
+        NotFound,
+    ),
+    path_fields={"calendarToken": fields.String(metadata={"pattern": r"^[0-9a-f]{24}\.[A-Za-z0-9_-]{43}$"})},
+    other_responses={304: "The calendar has not changed: its `ETag` is in `If-None-Match`."},
+)
+async def get_calendar(ctx: Context, calendar_token: str) -> Download:
+    """Read the calendar of a client by a calendar link.
+
+    An iCalendar file with the titles of the workouts from 92 days ago for a year, without those on hidden days and days
+    of absence, and with the periods of availability. It is 404 after the link was revoked, and while the client is
+    archived.
+    """
+    return await get(ctx, calendar_token)

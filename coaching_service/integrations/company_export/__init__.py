@@ -1,1 +1,0 @@
-"""Export of a whole company: a ZIP archive, or the logged sets as CSV."""

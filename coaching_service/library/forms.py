@@ -1,0 +1,248 @@
+"""Forms: questions that a company asks its clients."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias, TypedDict
+
+from marshmallow import ValidationError, fields, validates_schema
+
+from coaching_service.core.auth import FORMS, coach
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import LIBRARY, Portable
+from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.errors import NotFound, require_found
+from coaching_service.core.field_schemas import input_of
+from coaching_service.core.fields import Change, Default, Partial, take
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import UPDATED, UpdatedSince
+from coaching_service.core.text import normalize
+from coaching_service.core.validation import Input, ListOf, StringList, Text, patch_of
+
+# --- Forms as they are sent, stored and read --------------------------------------------------------------------------
+
+
+QuestionType = Literal["text", "number", "rating", "choice", "multi"]
+WITH_OPTIONS = ("choice", "multi")
+QUESTION_LENGTH = 1_000
+
+
+class AnswerValue(fields.Raw):
+    """An answer: a text or an option, a number or rating, a list of options; null for none."""
+
+    def __init__(self, **options: Any) -> None:
+        metadata = {
+            "description": "Text, or an option, as a string; a number, or a rating from 1 to 10, as a number; several "
+            "options as an array; null for no answer.",
+            "anyOf": [
+                {"type": "string"},
+                {"type": "number"},
+                {"type": "array", "items": {"type": "string"}},
+                {"type": "null"},
+            ],
+        }
+        super().__init__(allow_none=True, metadata=metadata, **options)
+
+
+class _KnownQuestion(TypedDict):
+    _id: NotRequired[ObjectId]
+
+
+class QuestionDetails(TypedDict):
+    """The fields of a question without its identifier; `options` is empty unless the type is `choice` or `multi`."""
+
+    label: Annotated[str, Text(max_length=QUESTION_LENGTH)]
+    type: Annotated[QuestionType, Default("text")]
+    options: Annotated[list[str], StringList(max_length=QUESTION_LENGTH), Default(list)]
+    required: Annotated[bool, Default(False)]
+
+
+class QuestionInput(_KnownQuestion, QuestionDetails):
+    """A question; `choice` and `multi` need options. `_id` refers to one that the form already has."""
+
+
+class Question(QuestionDetails):
+    """A question of a form."""
+
+    _id: ObjectId
+
+
+class _OptionsOfChoice(Input):
+    @validates_schema
+    def has_options(self, data: Mapping[str, Any], **_: Any) -> None:
+        """Questions with a choice have options."""
+        if data["type"] in WITH_OPTIONS and not data["options"]:
+            raise ValidationError("should not be empty", "options")
+
+
+def questions_field(**options: Any) -> ListOf:
+    """Return a field of at least one question."""
+    return ListOf(fields.Nested(input_of(QuestionInput, _OptionsOfChoice, name="NewQuestion")), minimum=1, **options)
+
+
+class FormName(TypedDict):
+    """The name of a form."""
+
+    name: Annotated[str, Text()]
+
+
+class NewForm(FormName):
+    """A form to create."""
+
+    questions: Annotated[list[QuestionInput], questions_field()]
+
+
+class FormContent(FormName):
+    """The content of a stored form."""
+
+    questions: list[Question]
+
+
+class Form(FormContent, Stored):
+    """A form with its questions."""
+
+
+FormChange: TypeAlias = Change[NewForm]
+FormFields: TypeAlias = Partial[FormContent]
+
+
+# --- Forms in the database --------------------------------------------------------------------------------------------
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    return {"type": "form.deleted", "data": {"formId": known["_id"]}} if action == "deleted" else None
+
+
+forms = Documents[Form](
+    "forms",
+    (Index(("sortName", "_id")), Index(("_id",)), Index((UPDATED,))),
+    private=("companyId", "sortName"),
+    history=History("form", _event),
+    transfer=Portable(
+        Form,
+        LIBRARY,
+        checks={"questions.label": Text(max_length=1000), "questions.options": Text(max_length=1000)},
+        complete=lambda form: {**form, "sortName": normalize(form["name"])},
+    ),
+)
+_BY_UPDATE = forms.index_name(UPDATED)
+
+
+async def find_all(ctx: Context, *, updated_since: datetime | None = None) -> list[Form]:
+    """Return the company's forms, sorted by name; with `updated_since` (UTC), those changed at this time or later."""
+    where, hint = ({}, None) if updated_since is None else ({UPDATED: {"$gte": updated_since}}, _BY_UPDATE)
+    return await forms.find(ctx, where, sort=("sortName", "_id"), hint=hint)
+
+
+list_all = find_all
+
+
+async def get(ctx: Context, form_id: ObjectId) -> Form:
+    """Return a form. Raises NotFound."""
+    return require_found(await forms.find_one(ctx, {"_id": form_id}), "form")
+
+
+async def create(ctx: Context, form: NewForm) -> Form:
+    """Create a form."""
+    content: FormContent = {"name": form["name"], "questions": assign_question_ids(form["questions"])}
+    return await forms.insert(ctx, {**content, "sortName": normalize(form["name"])})
+
+
+async def update(ctx: Context, form_id: ObjectId, change: FormChange) -> Form:
+    """Change the fields of a form that are sent; a question sent with its `_id` remains the same question.
+
+    Scheduled items keep the questions they were scheduled with. Raises NotFound for the form or for a question that it
+    does not have, Conflict if the form has changed since `version`.
+    """
+
+    def changed_fields(stored: Form) -> Mapping[str, object]:
+        fields: FormFields = {}
+        if "name" in change:
+            fields["name"] = change["name"]
+        if "questions" in change:
+            known = {question["_id"] for question in stored["questions"]}
+            fields["questions"] = assign_question_ids(change["questions"], known)
+        return {**fields, "sortName": normalize(fields["name"])} if "name" in fields else fields
+
+    form = await forms.rewrite(ctx, {"_id": form_id}, changed_fields, version=change.get("version"))
+    return require_found(form, "form")
+
+
+async def delete(ctx: Context, form_id: ObjectId) -> None:
+    """Delete a form; scheduled items keep its questions. Raises NotFound."""
+    require_found(await forms.delete(ctx, {"_id": form_id}), "form")
+
+
+def assign_question_ids(
+    questions: Sequence[QuestionInput | Question], known: set[ObjectId] | None = None
+) -> list[Question]:
+    """Return questions with identifiers: their own if `known` is given, otherwise new ones.
+
+    Raises NotFound for an identifier that is not `known` or is sent twice.
+    """
+    sent = [question["_id"] for question in questions if "_id" in question]
+    if known is not None and (len(set(sent)) < len(sent) or not set(sent) <= known):
+        raise NotFound("question")
+    return [
+        {
+            "_id": question["_id"] if known is not None and "_id" in question else ObjectId(),
+            **take(QuestionDetails, question),
+        }
+        for question in questions
+    ]
+
+
+# --- Forms over REST --------------------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/forms", tag="Forms")
+
+
+@routes.get("", access=coach(FORMS.VIEW))
+async def list_forms(ctx: Context, query: UpdatedSince) -> list[Form]:
+    """List the forms by name."""
+    return await list_all(ctx, updated_since=query.get("updatedSince"))
+
+
+@routes.post(
+    "",
+    access=coach(FORMS.CREATE),
+    example={"name": "Weekly check-in", "questions": [{"label": "How did you sleep?", "type": "rating"}]},
+)
+async def create_form(ctx: Context, body: NewForm) -> Form:
+    """Create a form."""
+    return await create(ctx, body)
+
+
+@routes.get("/{formId}", access=coach(FORMS.VIEW))
+async def get_form(ctx: Context, form_id: ObjectId) -> Form:
+    """Read a form."""
+    return await get(ctx, form_id)
+
+
+@routes.patch(
+    "/{formId}",
+    access=coach(FORMS.EDIT),
+    body=patch_of(input_of(NewForm), name="FormChange"),
+    example={"name": "Check-in", "version": 0},
+)
+async def update_form(ctx: Context, form_id: ObjectId, body: FormChange) -> Form:
+    """Change a form.
+
+    Scheduled items keep the questions they were scheduled with.
+    """
+    return await update(ctx, form_id, body)
+
+
+@routes.delete("/{formId}", access=coach(FORMS.DELETE))
+async def delete_form(ctx: Context, form_id: ObjectId) -> None:
+    """Delete a form.
+
+    Scheduled items keep its questions.
+    """
+    await delete(ctx, form_id)

@@ -1,1 +1,0 @@
-"""Forms: questions that a company asks its clients."""

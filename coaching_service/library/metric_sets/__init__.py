@@ -1,1 +1,0 @@
-"""Metric sets: what a company measures, and in which units."""

@@ -1,0 +1,418 @@
+"""API keys. A key acts as the coach who created it, narrowed by its own restrictions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Annotated, Any, NotRequired, TypeAlias, TypedDict, cast
+
+from marshmallow import RAISE, ValidationError, fields
+
+from coaching_service.core import audit
+from coaching_service.core.auth import (
+    API_KEY_PREFIX,
+    READ_PERMISSIONS,
+    TEST_KEY_PREFIX,
+    KeyHolder,
+    Principal,
+    SecretUnreadable,
+    fingerprint_of,
+    new_api_key,
+    session_only,
+)
+from coaching_service.core.database.collections import Unsharded
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Documents, Filter, now
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import NotExported
+from coaching_service.core.database.sealed import Sealed
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import InvalidApiKey, NotFound, Unavailable, invalid_field
+from coaching_service.core.field_schemas import input_of, output_of
+from coaching_service.core.fields import Default, Description, Partial, Private, private_of
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Date, Text
+from coaching_service.people.account import service as account
+from coaching_service.people.account.service import Account
+from coaching_service.people.team import service
+from coaching_service.people.team import service as team
+from coaching_service.people.team.service import PERMISSIONS, Coach, CoachRemoved, Permissions
+
+# --- API keys as they are sent, stored and returned -------------------------------------------------------------------
+
+
+class DateTimeInput(fields.Field[datetime]):
+    """A time in ISO 8601 (`2026-03-02T08:30:00Z`), read as UTC; without a time zone it is taken as UTC."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **_: Any) -> datetime:
+        try:
+            time = datetime.fromisoformat(value)
+            utc = time.astimezone(UTC) if time.tzinfo else time
+        except (TypeError, ValueError, OverflowError):
+            raise ValidationError("must be a time in ISO 8601, such as 2026-03-02T08:30:00Z") from None
+        Date().deserialize(str(utc.date()), attr)
+        return utc.replace(tzinfo=None, microsecond=utc.microsecond // 1000 * 1000)
+
+
+class OptionalPermissions(Permissions):
+    """Permissions, or null for no restriction: unlike elsewhere, null is not an empty list."""
+
+    def deserialize(self, value: Any, attr: str | None = None, data: Any = None, **kwargs: Any) -> Any:
+        """Return the permissions, or None."""
+        return None if value is None else super().deserialize(value, attr, data, **kwargs)
+
+
+class ApiKeyRestrictions(TypedDict):
+    """What a key may not do although its coach may; null: no restriction.
+
+    `outreach`: an assistant that uses the key over /mcp may send mail and messages, and change several clients at once.
+    `confirmInChat`: it may confirm calls itself, within limits. `mcpOnly` (missing in older keys): it is refused over
+    REST.
+    """
+
+    readOnly: Annotated[bool, Default(False)]
+    permissions: Annotated[
+        list[str] | None, OptionalPermissions(), fields.List(fields.String()), Description(request=PERMISSIONS)
+    ]
+    expiresAt: Annotated[datetime | None, DateTimeInput(metadata={"type": "string", "format": "date-time"})]
+    outreach: Annotated[
+        bool,
+        Default(False),
+        Description(
+            "Over /mcp, whether an assistant with this key may contact people and change several clients at once. It "
+            "does not restrict REST."
+        ),
+    ]
+    confirmInChat: Annotated[
+        bool,
+        Default(False),
+        Description(
+            "Over /mcp, whether an assistant with this key may confirm itself what otherwise waits for the coach's "
+            "approval: up to 5 messages and 20 other calls in 10 minutes."
+        ),
+    ]
+    mcpOnly: NotRequired[
+        Annotated[
+            bool,
+            Default(False),
+            Description("Whether the key is good at /mcp only: over REST it is refused (`KEY_MCP_ONLY`)."),
+        ]
+    ]
+
+
+class ApiKey(Stored):
+    """A key, without its secret."""
+
+    coachId: Annotated[ObjectId, Description("The coach whom the key acts as.")]
+    name: str
+    prefix: str
+    lastFour: str
+    restrictions: ApiKeyRestrictions
+    lastUsedAt: datetime | None
+    hash: NotRequired[Annotated[str, Private]]  # keyed
+    sealed: NotRequired[Annotated[bytes, Private]]  # the encrypted secret
+
+
+class ApiKeyWithCoach(ApiKey):
+    """A key with its coach and the company."""
+
+    coach: Coach
+    company: Account
+
+
+class CreatedApiKey(ApiKey):
+    """A key just created, with its secret."""
+
+    key: str
+
+
+_RESTRICTIONS = input_of(
+    ApiKeyRestrictions, name="NewApiKeyRestrictions", description="What a key may not do although its coach may."
+)
+
+
+# Restrictions of a key; those that are missing do not apply.
+NewRestrictions: TypeAlias = Partial[ApiKeyRestrictions]
+
+
+class NewApiKey(TypedDict):
+    """A key to create."""
+
+    name: Annotated[str, Text()]
+    restrictions: Annotated[ApiKeyRestrictions | None, fields.Nested(_RESTRICTIONS, unknown=RAISE)]
+
+
+class RevealedKey(TypedDict):
+    """A key's secret."""
+
+    key: str
+
+
+# --- API keys in the database: found by keyed hash, stored encrypted --------------------------------------------------
+
+
+keys = Documents[ApiKey](
+    "apiKeys",
+    (Index(("coachId", "name")), Index(("createdAt", "_id"))),
+    private=private_of(ApiKey),
+    global_indexes=(Index(("hash",), unique=True),),
+    cross_company_reason="a key is found by its hash before its company is known",
+    is_cached=True,
+    placement=Unsharded("a key is unique among all companies, and found by its hash"),
+    transfer=NotExported("API keys"),
+)
+
+_SEALED = Sealed(keys, "apiKey")
+_ORDER = ("createdAt", "_id")
+_DEFAULTS: ApiKeyRestrictions = {
+    "readOnly": False,
+    "permissions": None,
+    "expiresAt": None,
+    "outreach": False,
+    "confirmInChat": False,
+    "mcpOnly": False,
+}
+
+
+async def create(
+    ctx: Context, name: str, restrictions: ApiKeyRestrictions | NewRestrictions | None = None
+) -> CreatedApiKey:
+    """Create a key of the caller and return it with its secret `key`.
+
+    Raises InvalidFields if `expiresAt` is in the past.
+    """
+    applied: ApiKeyRestrictions = {**_DEFAULTS, **(restrictions or {})}
+    if (expires_at := applied["expiresAt"]) is not None and expires_at <= now():
+        raise invalid_field("restrictions.expiresAt", "must be in the future", code="IN_THE_PAST")
+    prefix = TEST_KEY_PREFIX if ctx.caller.company.is_sandbox else API_KEY_PREFIX
+    secret, key_id = new_api_key(prefix), ObjectId()
+    vault = ctx.services.vault
+    key = await keys.insert(
+        ctx,
+        {
+            "_id": key_id,
+            "coachId": ctx.caller.id,
+            "name": name,
+            "prefix": prefix,
+            "lastFour": secret[-4:],
+            "restrictions": applied,
+            "lastUsedAt": None,
+            "hash": vault.keyed_hash(secret),
+            "sealed": _SEALED.seal(vault, key_id, secret.encode()),
+        },
+    )
+    return cast("CreatedApiKey", {**key, "key": secret})
+
+
+async def list_keys(ctx: Context) -> list[ApiKey]:
+    """Return the keys of the caller, or of the whole company for its owner."""
+    return await keys.find(ctx, _manageable(ctx), sort=_ORDER)
+
+
+async def reveal(ctx: Context, key_id: ObjectId) -> str:
+    """Return a key's secret and record that it was read.
+
+    Raises NotFound if the caller has no such key, Unavailable if its master key is missing from the settings.
+    """
+    if (key := await keys.find_one(ctx, _manageable(ctx) | {"_id": key_id}, ("sealed",))) is None:
+        raise NotFound("API key")
+    try:
+        secret = _SEALED.open(ctx.services.vault, key).decode()
+    except SecretUnreadable:
+        raise Unavailable("This key cannot be read: the operator has to add its master key to the settings") from None
+    await audit.record(ctx, "apiKey.revealed", keyId=key_id)
+    return secret
+
+
+async def is_usable(ctx: Context, key_id: ObjectId) -> bool:
+    """Return whether the company has this key and it has not expired."""
+    key = await keys.find_one(ctx, {"_id": key_id}, ("restrictions",))
+    return key is not None and not _is_expired(key["restrictions"]["expiresAt"])
+
+
+@transactional
+async def revoke(ctx: Context, key_id: ObjectId) -> None:
+    """Delete a key, which fails from the next request. Raises NotFound if the caller has no such key."""
+    if await keys.delete(ctx, _manageable(ctx) | {"_id": key_id}) is None:
+        raise NotFound("API key")
+    await audit.record(ctx, "apiKey.revoked", keyId=key_id)
+
+
+async def count_own(ctx: Context) -> int:
+    """Return how many keys the caller has created, and not deleted."""
+    return await keys.count(ctx, {"coachId": ctx.caller.id})
+
+
+async def list_own_names(ctx: Context) -> list[str]:
+    """Return the names and the last characters of the caller's keys, the oldest first."""
+    own = await keys.find(ctx, {"coachId": ctx.caller.id}, sort=_ORDER, fields=("name", "lastFour"))
+    return [f"{key['name']} (…{key['lastFour']})" for key in own]
+
+
+async def revoke_own(ctx: Context, since: datetime | None) -> None:
+    """Delete the caller's keys that were created since a time, or all, in the caller's transaction."""
+    where: Filter = {"coachId": ctx.caller.id}
+    if since is not None:
+        where |= {"createdAt": {"$gte": since}}
+    for key in await keys.find(ctx, where, sort=_ORDER):
+        await keys.delete(ctx, {"_id": key["_id"]})
+        await audit.record(ctx, "apiKey.revoked", keyId=key["_id"])
+
+
+async def delete_keys_of_coach(ctx: Context, event: CoachRemoved) -> None:
+    """Delete every key of a removed coach."""
+    await keys.delete_many(ctx, {"coachId": event.coach_id})
+
+
+async def find_name(ctx: Context, key_id: ObjectId) -> str | None:
+    """Return the name of a key, or None."""
+    key = await keys.find_one(ctx, {"_id": key_id}, ("name",))
+    return None if key is None else key["name"]
+
+
+async def find_secret(ctx: Context, name: str) -> str | None:
+    """Return the secret of the caller's key with this name, or None."""
+    key = await keys.find_one(ctx, {"coachId": ctx.caller.id, "name": name}, ("sealed",))
+    return None if key is None else _SEALED.open(ctx.services.vault, key).decode()
+
+
+def _manageable(ctx: Context) -> Filter:
+    return {} if ctx.caller.role == "OWNER" else {"coachId": ctx.caller.id}
+
+
+# --- authentication --------------------------------------------------------------------------------------------------
+
+
+async def authenticate(services: Services, secret: str) -> Principal:
+    """Return the coach of a key as a principal, with the key's restrictions.
+
+    It may have been read a moment ago (see `core/cached_reads.py`). Raises InvalidApiKey if the key is unknown, deleted
+    or expired, CompanySuspended.
+    """
+    hashes = services.vault.keyed_hashes(secret)
+    holder = await services.key_holders.get(hashes[0], partial(_load, services, hashes))
+    _require_unexpired(holder.expires_at)
+    return holder.principal
+
+
+async def load_principal(services: Services, key_id: ObjectId) -> Principal | None:
+    """Return the coach of a key as a principal, as `authenticate` does; None if it is deleted or expired.
+
+    Raises CompanySuspended.
+    """
+    key = await _find_with_coach(services, {"_id": key_id})
+    return None if key is None or _is_expired(key["restrictions"]["expiresAt"]) else _to_principal(key)
+
+
+async def _load(services: Services, hashes: list[str]) -> KeyHolder:
+    """Return the holder of the key with one of these hashes. Raises InvalidApiKey, CompanySuspended."""
+    key = await _find_with_coach(services, {"hash": {"$in": hashes}})
+    if key is None:
+        raise InvalidApiKey()
+    _require_unexpired(key["restrictions"]["expiresAt"])
+    principal = _to_principal(key)
+    await service.set_last_used(keys, services, key)
+    return KeyHolder(principal, key["restrictions"]["expiresAt"])
+
+
+async def _find_with_coach(services: Services, where: Filter) -> ApiKeyWithCoach | None:
+    key: ApiKeyWithCoach | None = await service.find_with_coach(keys, services, where, without=("sealed", "hash"))
+    return key
+
+
+def _to_principal(key: ApiKeyWithCoach) -> Principal:
+    restrictions = key["restrictions"]
+    coach = team.to_principal(key["coach"], account.to_company(key["company"]), "apiKey", key["_id"])
+    permissions = coach.permissions
+    if restrictions["permissions"] is not None:
+        permissions &= frozenset(restrictions["permissions"])
+    if restrictions["readOnly"]:
+        permissions &= READ_PERMISSIONS
+    restricted = restrictions["readOnly"] or restrictions["permissions"] is not None
+    return replace(
+        coach,
+        permissions=permissions,
+        read_only=restrictions["readOnly"],
+        may_reach_out=restrictions["outreach"],
+        may_confirm=restrictions["confirmInChat"],
+        mcp_only=restrictions.get("mcpOnly", False),
+        restricted=restricted,
+    )
+
+
+def _require_unexpired(expires_at: datetime | None) -> None:
+    if _is_expired(expires_at):
+        raise InvalidApiKey()
+
+
+def _is_expired(expires_at: datetime | None) -> bool:
+    return expires_at is not None and expires_at <= now()
+
+
+# --- rotation of master keys -----------------------------------------------------------------------------------------
+
+
+async def count_unreadable(services: Services) -> dict[str, int]:
+    """Return the number of keys encrypted under each master key that this process lacks, by its fingerprint."""
+    sealed = [key["sealed"] async for key in _SEALED.iterate(services)]
+    return Counter(fingerprint_of(each) for each in sealed if not services.vault.has_key_for(each))
+
+
+iterate_unreadable = _SEALED.iterate_unreadable
+
+
+def rotate_master_key(services: Services) -> AsyncIterator[bool]:
+    """Encrypt and hash every key under the newest master key; yields for each whether it changed."""
+    return _SEALED.rotate_master_key(services, lambda key: {"hash": services.vault.keyed_hash(key.decode())})
+
+
+# --- API keys over REST: an interactive session only ------------------------------------------------------------------
+
+
+routes = Routes("/coach/api-keys", tag="API keys", path_descriptions={"keyId": "The identifier of the API key."})
+
+
+@routes.get("", access=session_only())
+async def list_api_keys(ctx: Context) -> list[ApiKey]:
+    """List the keys.
+
+    The caller's own; for the owner, all of the company.
+    """
+    return await list_keys(ctx)
+
+
+@routes.post(
+    "",
+    access=session_only(),
+    returns=output_of(CreatedApiKey, output_of(ApiKey)),
+    example={"name": "Our backend", "restrictions": {"readOnly": True}},
+)
+async def create_api_key(ctx: Context, body: NewApiKey) -> CreatedApiKey:
+    """Create a key.
+
+    It acts as the caller, narrowed by `restrictions`. The secret can be read again by `reveal`.
+    """
+    return await create(ctx, body["name"], body["restrictions"])
+
+
+@routes.get("/{keyId}/reveal", access=session_only())
+async def reveal_api_key(ctx: Context, key_id: ObjectId) -> RevealedKey:
+    """Read a key's secret again.
+
+    Reading it is recorded in the audit log.
+    """
+    return {"key": await reveal(ctx, key_id)}
+
+
+@routes.delete("/{keyId}", access=session_only())
+async def delete_api_key(ctx: Context, key_id: ObjectId) -> None:
+    """Revoke a key.
+
+    It fails from the next request on, on every process.
+    """
+    await revoke(ctx, key_id)

@@ -1,1 +1,0 @@
-"""API keys: secrets with which a backend acts as a coach."""

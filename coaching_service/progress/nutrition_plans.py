@@ -1,0 +1,290 @@
+"""A client's nutrition plans."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from functools import partial
+from typing import Annotated, Any, TypedDict, Unpack
+
+from marshmallow import fields
+
+from coaching_service.core.auth import NUTRITION, coach, customer
+from coaching_service.core.database import files
+from coaching_service.core.database.checks import Check, CountRead, Finding, Occurrences
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context, Services
+from coaching_service.core.database.documents import Document, Documents, now
+from coaching_service.core.database.field_changes import Returned, Stored
+from coaching_service.core.database.files import StoredFile
+from coaching_service.core.database.portable import RECORDS, FileRule, Portable
+from coaching_service.core.database.recording import Action, EventData, History
+from coaching_service.core.database.transactions import gather_reads, reading_snapshot, transactional
+from coaching_service.core.errors import LegacyFailure, require_found
+from coaching_service.core.fields import Description, take
+from coaching_service.core.file_links import file_url
+from coaching_service.core.http.routes import MultipartBody, Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.list_selection import Page, PageFields, PageQuery, PartOfList, part_of
+from coaching_service.core.media import IMAGE_TYPES, PDF
+from coaching_service.core.validation import Text
+from coaching_service.people.activity import service as activity
+from coaching_service.people.customers import service as customers
+from coaching_service.people.customers.record_lists import list_records
+
+# --- Nutrition plans as they are stored and returned ------------------------------------------------------------------
+
+
+class PlanFile(TypedDict):
+    """The file of a version of a client's nutrition plan."""
+
+    customerId: ObjectId
+    number: Annotated[int, Description("From 1; a number is never used twice.")]
+    fileName: str
+    contentType: str
+    size: Annotated[int, Description("Bytes.")]
+
+
+class NewPlan(PlanFile):
+    """A version of a client's nutrition plan to store; `thumbnailId` is set for pictures."""
+
+    fileId: ObjectId
+    thumbnailId: ObjectId | None
+
+
+class StoredPlan(NewPlan, Stored):
+    """A version of a client's nutrition plan as it is stored."""
+
+
+class PlanCounter(Stored):
+    """Counts the versions of one client's plan: its own `version` rises by one with each."""
+
+    customerId: ObjectId
+
+
+class PlanOwner(TypedDict):
+    """A client of a company."""
+
+    companyId: ObjectId
+    customerId: ObjectId
+
+
+class LowCounter(TypedDict):
+    """A client whose counter is behind the highest number of their plan versions."""
+
+    _id: PlanOwner
+    number: int
+
+
+class PlanVersion(PlanFile, Returned):
+    """A version of a client's nutrition plan."""
+
+    url: Annotated[str, fields.Url(), Description("Expires after two hours.")]
+
+
+# --- Plan versions in the database, numbered from 1 for each client ---------------------------------------------------
+
+
+ORDER = ("-number",)
+_REASON = "the numbers of all companies are checked"
+
+
+def _event(action: Action, known: Mapping[str, Any], _: Collection[str]) -> EventData | None:
+    data = {"planId": known["_id"], "number": known["number"]}
+    return {"type": "plan.deleted", "data": data} if action == "deleted" else None
+
+
+plans = Documents[StoredPlan](
+    "planVersions",
+    (Index(("customerId", "-number"), unique=True),),
+    client_field="customerId",
+    history=History("nutrition_plan", _event, ("number",), undo="never"),
+    transfer=Portable(
+        StoredPlan,
+        RECORDS,
+        checks={"fileName": Text(max_length=250, allow_blank=True)},
+        references={"customerId": "customers"},
+        files=FileRule((PDF, *IMAGE_TYPES), "plan"),
+    ),
+    cross_company_reason=_REASON,
+)
+counters = Documents[PlanCounter](
+    "planCounters",
+    (Index(("customerId",), unique=True),),
+    client_field="customerId",
+    no_history_reason="the last number of a plan, which is never given twice",
+    transfer=Portable(PlanCounter, RECORDS, references={"customerId": "customers"}, keeps=("version",)),
+    cross_company_reason=_REASON,
+)
+
+
+# --- checks ----------------------------------------------------------------------------------------------------------
+
+
+async def _find_low_counters(services: Services, session: Any = None) -> list[LowCounter]:
+    """Return the clients whose next plan version would have a number that is used already."""
+    counter = {
+        "from": counters.name,
+        "let": {"companyId": "$_id.companyId", "customerId": "$_id.customerId"},
+        "pipeline": [
+            {
+                "$match": {
+                    "$expr": {
+                        "$and": [
+                            {"$eq": ["$companyId", "$$companyId"]},
+                            {"$eq": ["$customerId", "$$customerId"]},
+                        ]
+                    }
+                }
+            }
+        ],
+        "as": "counter",
+    }
+    group = {"_id": {"companyId": "$companyId", "customerId": "$customerId"}, "number": {"$max": "$number"}}
+    # The first version has the number 1 and the version 0 of its counter.
+    stages: list[Document] = [
+        {"$group": group},
+        {"$lookup": counter},
+        {"$set": {"last": {"$add": [{"$ifNull": [{"$first": "$counter.version"}, -1]}, 1]}}},
+        {"$match": {"$expr": {"$gt": ["$number", "$last"]}}},
+        {"$sort": {"_id": 1}},  # so that every check names the same client as its example
+        {"$project": {"number": 1}},
+    ]
+    cursor = plans.across_companies(services).aggregate(stages, session=session, allowDiskUse=True)
+    low: list[Any] = await cursor.to_list(None)
+    return low
+
+
+async def raise_counter(services: Services, low: LowCounter) -> None:
+    """Let the numbers of a client's next plan versions follow the highest one."""
+    at = now()
+    metadata = {"createdAt": at, "updatedAt": at}
+    change = {"$max": {"version": low["number"] - 1}, "$setOnInsert": metadata}
+    await counters.across_companies(services).update_one(dict(low["_id"]), change, upsert=True)
+
+
+async def list_plans(ctx: Context, customer_id: ObjectId, **part: Unpack[PartOfList]) -> Page[PlanVersion]:
+    """Return one page of a client's plan versions, newest first, or those after a cursor.
+
+    Raises NotFound if the company has no such client, Forbidden if the client is outside the caller's scope.
+    """
+    present = partial(_to_plan, ctx)
+    return await list_records(ctx, customer_id, plans, "nutrition_plans", ORDER, present, part)
+
+
+async def get(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
+    """Return one plan version. Raises NotFound if the client has no such version, and what `list_plans` raises."""
+    where = {"customerId": customer_id, "_id": plan_id}
+    _, plan = await gather_reads(ctx, customers.get_visible(ctx, customer_id), plans.find_one(ctx, where))
+    return _to_plan(ctx, require_found(plan, "plan version"))
+
+
+async def upload(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
+    """Add an uploaded file as the next version of a client's plan.
+
+    Raises LegacyFailure if there is no file, and what `list_plans` raises.
+    """
+    await customers.get_visible(ctx, customer_id)
+    if file is None:
+        raise LegacyFailure("NUTRITION_PLAN_FILE_MISSING", "The nutrition plan's file is missing")
+    return _to_plan(ctx, await _add(ctx, customer_id, file))
+
+
+@transactional
+async def _add(ctx: Context, customer_id: ObjectId, file: StoredFile) -> StoredPlan:
+    counter = await counters.upsert(ctx, {"customerId": customer_id}, {})
+    new: NewPlan = {
+        "customerId": customer_id,
+        "number": counter["version"] + 1,  # never used twice, not even after its version was deleted
+        "fileName": file.name or "plan",
+        "contentType": file.content_type,
+        "size": file.size,
+        "fileId": file.id,
+        "thumbnailId": file.thumbnail_id,
+    }
+    plan = await plans.insert(ctx, new)
+    data = {"planId": plan["_id"], "number": plan["number"], "fileName": plan["fileName"]}
+    await activity.record_event(ctx, "plan_uploaded", customer_id, plan["_id"], **data)
+    return plan
+
+
+@transactional
+async def delete(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
+    """Delete a plan version with its file. Raises NotFound if the client has no such version."""
+    await customers.get_visible(ctx, customer_id)
+    plan = require_found(await plans.delete(ctx, {"customerId": customer_id, "_id": plan_id}), "plan version")
+    await activity.delete_events(ctx, customer_id, plan_id, "plan_uploaded")
+    await files.discard(ctx, [file_id for file_id in (plan["fileId"], plan["thumbnailId"]) if file_id])
+
+
+def _to_plan(ctx: Context, stored: StoredPlan) -> PlanVersion:
+    return {**take(PlanVersion, stored), "url": str(file_url(ctx.services, stored["fileId"]))}
+
+
+# --- Checks of the numbers of plan versions ---------------------------------------------------------------------------
+
+
+async def find_low_counters(services: Services, _: CountRead) -> AsyncIterator[Finding]:
+    """Find clients whose next plan version would have a number that is used already, which fails."""
+    occurrences = Occurrences()
+    if await _find_low_counters(services):
+        async with reading_snapshot(services) as session:
+            for low in await _find_low_counters(services, session):
+                occurrences.add(low["_id"]["customerId"])
+    problem = "Clients whose counter of nutrition plans is too low"
+    yield occurrences.finding(problem, "Run doctor --repair; until then no plan can be uploaded for them")
+
+
+async def raise_counters(services: Services) -> None:
+    """Raise these counters to the highest number in use."""
+    for low in await _find_low_counters(services):
+        await raise_counter(services, low)
+
+
+CHECKS = (Check("plan-numbers", "The numbers of plan versions are right", find_low_counters, raise_counters),)
+
+
+# --- Nutrition plans over REST ----------------------------------------------------------------------------------------
+
+
+routes = Routes("/coach/customers/{customerId}", tag="Nutrition plans", locks="customer")
+own_routes = Routes("/customer/plan-versions", tag="The client's own")
+
+
+@routes.get("/plan-versions", access=coach(NUTRITION.VIEW), query=PageQuery())
+async def list_plan_versions(ctx: Context, customer_id: ObjectId, query: PageFields) -> Page[PlanVersion]:
+    """List the versions of a client's nutrition plan, newest first."""
+    return await list_plans(ctx, customer_id, **part_of(query))
+
+
+@routes.post(
+    "/nutrition-plans",
+    access=coach(NUTRITION.CREATE),
+    multipart=MultipartBody("file", (PDF, *IMAGE_TYPES), size_limit="plan", file_required=True),
+    errors=(LegacyFailure,),
+    legacy_codes=("NUTRITION_PLAN_FILE_MISSING",),
+    example={},
+)
+async def upload_nutrition_plan(ctx: Context, customer_id: ObjectId, file: StoredFile | None) -> PlanVersion:
+    """Upload a nutrition plan.
+
+    A PDF or a picture, which becomes the next version. Without `file`: 500 with `code` NUTRITION_PLAN_FILE_MISSING.
+    """
+    return await upload(ctx, customer_id, file)
+
+
+@routes.get("/plan-versions/{planId}", access=coach(NUTRITION.VIEW))
+async def get_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> PlanVersion:
+    """Read a version of a client's nutrition plan."""
+    return await get(ctx, customer_id, plan_id)
+
+
+@routes.delete("/plan-versions/{planId}", access=coach(NUTRITION.DELETE))
+async def delete_plan_version(ctx: Context, customer_id: ObjectId, plan_id: ObjectId) -> None:
+    """Delete a version of a client's nutrition plan."""
+    await delete(ctx, customer_id, plan_id)
+
+
+@own_routes.get("", access=customer(), query=PageQuery())
+async def list_own_plan_versions(ctx: Context, query: PageFields) -> Page[PlanVersion]:
+    """List the versions of my nutrition plan, newest first."""
+    return await list_plans(ctx, ctx.caller.id, **part_of(query))

@@ -1,1 +1,0 @@
-"""Nutrition plans: numbered versions of a client's plan."""

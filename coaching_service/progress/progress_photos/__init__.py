@@ -1,1 +1,0 @@
-"""Progress photos: front, back and side of a client on a date."""

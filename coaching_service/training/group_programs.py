@@ -1,0 +1,362 @@
+"""Which groups have a program, and giving it to clients who join."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from typing import Annotated, Any, Literal, TypedDict
+
+from coaching_service.core.auth import CUSTOMERS, PROGRAMS, coach
+from coaching_service.core.database.connection import Index
+from coaching_service.core.database.context import Context
+from coaching_service.core.database.documents import Documents
+from coaching_service.core.database.field_changes import Stored
+from coaching_service.core.database.portable import TEMPLATES, Portable
+from coaching_service.core.database.recording import History
+from coaching_service.core.database.transactions import transactional
+from coaching_service.core.errors import Forbidden, InvalidFields, NotFound, invalid_field
+from coaching_service.core.fields import Default, Description, Label, take
+from coaching_service.core.http.routes import Routes
+from coaching_service.core.ids import ObjectId
+from coaching_service.core.validation import Boolean, CalendarDate, Choice, Message, Text
+from coaching_service.people.customers import bulk
+from coaching_service.people.customers.models import Customer, CustomersCreated, GroupsChanged
+from coaching_service.training.assignments import service as assignments
+from coaching_service.training.programs import service as programs
+from coaching_service.training.programs.models import DatedProgram, ProgramDeleted
+
+# --- Groups with a program as they are sent, stored and read ----------------------------------------------------------
+
+
+NEXT_MONDAY, JOIN_DAY = "nextMonday", "joinDay"
+Leaving = Literal["keep", "removeUpcoming"]
+
+
+class GroupName(Text):
+    """The name of a group of clients."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=100, metadata={"pattern": r"^.{1,100}$", "example": "Morning"}, **options)
+
+
+class StartOn(Text):
+    """`nextMonday`, `joinDay` or a date."""
+
+    default_error_messages = {
+        "choice": Message(f"must be {NEXT_MONDAY}, {JOIN_DAY} or a date (YYYY-MM-DD)", "INVALID_CHOICE")
+    }
+
+    def __init__(self, **options: Any) -> None:
+        pattern = rf"^({NEXT_MONDAY}|{JOIN_DAY}|\d{{4}}-\d{{2}}-\d{{2}})$"
+        super().__init__(max_length=10, metadata={"pattern": pattern} | options.pop("metadata", {}), **options)
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        if text in (NEXT_MONDAY, JOIN_DAY):
+            return text
+        if not text[:1].isdigit():
+            raise self.make_error("choice")
+        day: str = CalendarDate().deserialize(text)
+        return day
+
+
+class _GroupProgram(TypedDict):
+    """The program of a group, and when it begins for a client who joins."""
+
+    programId: Annotated[ObjectId, Label("Program")]
+    startOn: Annotated[
+        str,
+        StartOn(),
+        Description(
+            "When the program begins for a client who joins: on the Monday after, on the same day, or on a date. What "
+            "is before the day on which the client joins is left out."
+        ),
+        Label("Begins"),
+    ]
+    leave: Annotated[
+        Leaving,
+        Choice("keep", "removeUpcoming"),
+        Default("keep"),
+        Description(
+            "What happens to the workouts of the program that are still to come when a client leaves the group: with "
+            "`removeUpcoming`, those with nothing done are removed, and the program is ended for the client."
+        ),
+        Label("When a client leaves"),
+    ]
+
+
+class GroupProgramChange(_GroupProgram):
+    """The program that clients get when they join a group."""
+
+    existing: Annotated[
+        bool,
+        Boolean(),
+        Default(False),
+        Description("Whether clients who are in the group now get it too, as if they joined now."),
+    ]
+
+
+class GroupProgramContent(_GroupProgram):
+    """A group with its program."""
+
+    groupName: Annotated[str, GroupName(), Description("The name of the group.")]
+
+
+class StoredGroupProgram(GroupProgramContent, Stored):
+    """A stored group program."""
+
+
+class GroupProgram(GroupProgramContent):
+    """The program that clients get when they join a group."""
+
+    programName: Annotated[str, Description("The name of the program.")]
+
+
+class Enrolment(TypedDict):
+    """How many clients got the program."""
+
+    enrolled: Annotated[int, Description("The number of clients in the group who got the program now.")]
+
+
+# --- Groups with a program in the database ----------------------------------------------------------------------------
+
+
+group_programs = Documents[StoredGroupProgram](
+    "groupPrograms",
+    (Index(("groupName",), unique=True), Index(("programId",))),
+    history=History("group_program"),
+    transfer=Portable(StoredGroupProgram, TEMPLATES, references={"programId": "programs"}),
+)
+BY_NAME = group_programs.index_name("groupName")
+BY_PROGRAM = group_programs.index_name("programId")
+
+
+async def find_named(ctx: Context, names: Sequence[str]) -> list[StoredGroupProgram]:
+    """Return the programs of groups by name; groups without a program are absent."""
+    where = {"groupName": {"$in": list(names)}}
+    return await group_programs.find(ctx, where, sort=("groupName",), hint=BY_NAME)
+
+
+_MEMBERS_AT_ONCE = 200
+
+
+@dataclass
+class _Programs:
+    """The programs to give to clients, each read once for a day on which it begins.
+
+    None: it is archived, or it has got so long that it would leave the calendar.
+    """
+
+    dated: dict[tuple[ObjectId, str], DatedProgram | None] = field(default_factory=dict)
+
+    async def get(self, ctx: Context, program_id: ObjectId, start: str) -> DatedProgram | None:
+        """Return a program with dates, or None for one that is not given."""
+        key = program_id, start
+        if key not in self.dated:
+            is_archived = (await programs.get(ctx, program_id))["isArchived"]
+            with suppress(InvalidFields):
+                self.dated[key] = None if is_archived else await programs.get_dated(ctx, program_id, start)
+        return self.dated.setdefault(key, None)
+
+
+async def list_all(ctx: Context) -> list[GroupProgram]:
+    """Return the groups with a program, by name."""
+    return await _present(ctx, await group_programs.find(ctx, {}, sort=("groupName",), hint=BY_NAME))
+
+
+async def get(ctx: Context, name: str) -> GroupProgram:
+    """Return the program of a group. Raises NotFound if it has none."""
+    if not (groups := await _present(ctx, await find_named(ctx, [name]))):
+        raise NotFound("group program")
+    return groups[0]
+
+
+async def _present(ctx: Context, groups: Sequence[StoredGroupProgram]) -> list[GroupProgram]:
+    names = await programs.get_names(ctx, [group["programId"] for group in groups])
+    return [
+        {**take(GroupProgramContent, group), "programName": names[group["programId"]]}
+        for group in groups
+        if group["programId"] in names
+    ]
+
+
+async def have_program(ctx: Context, names: Sequence[str]) -> bool:
+    """Return whether any of some groups has a program."""
+    return bool(await find_named(ctx, names))
+
+
+async def set_program(ctx: Context, name: str, change: GroupProgramChange) -> int:
+    """Give clients who join a group a program, and with `existing` those who are in it now, as one batch.
+
+    Returns how many clients got it. Raises NotFound for the program, InvalidFields if it would leave the calendar, and
+    Forbidden if a client of the group is outside of the coach's scope.
+    """
+    await _require_in_scope(ctx, name)
+    ctx = replace(ctx, batch_id=ObjectId())
+    await _save(ctx, {**take(GroupProgramContent, {**change, "groupName": name})})
+    if not change["existing"]:
+        return 0
+    enrolled = 0
+    given = _Programs()
+    async for ids in bulk.iterate_matching(ctx, {"archived": False, "groups": [name]}, _MEMBERS_AT_ONCE):
+        for customer_id in ids:
+            enrolled += await _enrol_member(ctx, name, customer_id, given)
+    return enrolled
+
+
+async def _require_in_scope(ctx: Context, group: str) -> None:
+    if await bulk.has_members_beyond_scope(ctx, group):
+        raise Forbidden("Clients of this group are assigned to other coaches")
+
+
+@transactional
+async def _save(ctx: Context, content: GroupProgramContent) -> None:
+    try:
+        await programs.get_dated(ctx, content["programId"], start_of(content["startOn"], ctx.caller.today()))
+    except InvalidFields:
+        raise invalid_field(
+            "startOn", "is so late that the program leaves the calendar", code="DATE_OUT_OF_RANGE"
+        ) from None
+    await group_programs.upsert(ctx, {"groupName": content["groupName"]}, content)
+
+
+@transactional
+async def _enrol_member(ctx: Context, name: str, customer_id: ObjectId, given: _Programs) -> bool:
+    clients = await bulk.load_active(ctx, [customer_id])
+    groups = await find_named(ctx, [name])
+    return any([await _enrol(ctx, group, client, given) for client in clients.values() for group in groups])
+
+
+@transactional
+async def remove_program(ctx: Context, name: str) -> None:
+    """Give clients who join a group no program any more; those who have it keep it. Raises NotFound, Forbidden."""
+    await _require_in_scope(ctx, name)
+    if await group_programs.delete(ctx, {"groupName": name}) is None:
+        raise NotFound("group program")
+
+
+async def enrol_all(ctx: Context, joined: dict[ObjectId, list[str]]) -> None:
+    """Give clients who have joined groups the programs of these, in the caller's transaction."""
+    groups = await find_named(ctx, list({name for names in joined.values() for name in names}))
+    if not groups:
+        return
+    clients, given = await bulk.load_identities(ctx, list(joined)), _Programs()
+    for customer_id, client in clients.items():
+        for group in groups:
+            if group["groupName"] in joined[customer_id] and not client["customerRoleData"]["isArchived"]:
+                await _enrol(ctx, group, client, given)
+
+
+async def _enrol(ctx: Context, group: StoredGroupProgram, client: Customer, given: _Programs) -> bool:
+    """Give a client the program of a group, unless it is archived, over, or running for the client already."""
+    customer_id, program_id = client["_id"], group["programId"]
+    today = _today(ctx, client)
+    dated = await given.get(ctx, program_id, start_of(group["startOn"], today))
+    if dated is None or all(str(block["date"]) < str(today) for block in dated.blocks):
+        return False
+    if await assignments.is_running(ctx, customer_id, program_id, str(today)):
+        return False
+    await assignments.add_to_calendar(ctx, dated, customer_id, first=str(today), group=group["groupName"])
+    return True
+
+
+async def leave_all(ctx: Context, left: dict[ObjectId, list[str]]) -> None:
+    """End the programs of groups for clients who have left them, where the group says so, in the caller's transaction.
+
+    What of them is still to come is removed. A program that another group of the client has too goes on.
+    """
+    groups = await find_named(ctx, list({name for names in left.values() for name in names}))
+    ended = {group["groupName"] for group in groups if group["leave"] == "removeUpcoming"}
+    leaving = {customer_id: ended.intersection(names) for customer_id, names in left.items()}
+    clients = await bulk.load_identities(ctx, [customer_id for customer_id, names in leaving.items() if names])
+    staying = {each: set(client["customerRoleData"]["groups"]) - set(left[each]) for each, client in clients.items()}
+    others = await find_named(ctx, list(set().union(*staying.values())))
+    for customer_id, client in clients.items():
+        of_client = {
+            each["programId"]: each["groupName"] for each in others if each["groupName"] in staying[customer_id]
+        }
+        today = str(_today(ctx, client))
+        await assignments.end_of_groups(ctx, customer_id, leaving[customer_id], today, of_client)
+
+
+def _today(ctx: Context, client: Customer) -> date:
+    return ctx.caller.today(client["timezone"])
+
+
+def start_of(start_on: str, today: date) -> str:
+    """Return the date on which a program begins for a client who joins a group today."""
+    if start_on == JOIN_DAY:
+        return str(today)
+    if start_on == NEXT_MONDAY:
+        return str(today + timedelta(days=8 - today.isoweekday()))
+    return start_on
+
+
+# --- Reactions of groups with a program: clients join and leave them, and programs are deleted ------------------------
+
+
+async def enrol_new_customers(ctx: Context, event: CustomersCreated) -> None:
+    """Give new clients the programs of their groups."""
+    groups = {each.customer["_id"]: each.customer["customerRoleData"]["groups"] for each in event.created}
+    await enrol_all(ctx, {client: names for client, names in groups.items() if names})
+
+
+async def assign_programs_of_groups(ctx: Context, event: GroupsChanged) -> None:
+    """Assign the programs of groups that clients have joined, and end the programs of groups that they have left."""
+    left = {each.customer_id: sorted(each.left) for each in event.changes if each.left}
+    joined = {each.customer_id: sorted(each.joined) for each in event.changes if each.joined}
+    if left:
+        await leave_all(ctx, left)
+    if joined:
+        await enrol_all(ctx, joined)
+
+
+async def forget_program(ctx: Context, event: ProgramDeleted) -> None:
+    """Leave the groups of a deleted program without one."""
+    where = {"programId": event.program_id}
+    for group in await group_programs.find(ctx, where, fields=("_id",), hint=BY_PROGRAM):
+        await group_programs.delete(ctx, {"_id": group["_id"]})
+
+
+# --- The programs of groups over REST ---------------------------------------------------------------------------------
+
+
+routes = Routes(
+    "/coach/customers/groups/{name}/program",
+    tag="Programs",
+    path_descriptions={"name": "The name of a group, percent-encoded."},
+)
+_NAME = {"name": GroupName()}
+
+
+@routes.get("", access=coach(CUSTOMERS.VIEW, PROGRAMS.VIEW), errors=(NotFound,), path_fields=_NAME)
+async def get_group_program(ctx: Context, name: str) -> GroupProgram:
+    """Return the program that clients get when they join a group."""
+    return await get(ctx, name)
+
+
+@routes.put(
+    "",
+    access=coach(CUSTOMERS.EDIT, PROGRAMS.VIEW),
+    locks="program",
+    errors=(NotFound,),
+    example={"programId": "66f0c0ffee0000000000abcd", "startOn": "nextMonday", "leave": "removeUpcoming"},
+    path_fields=_NAME,
+)
+async def set_group_program(ctx: Context, name: str, body: GroupProgramChange) -> Enrolment:
+    """Set the program that clients get when they join a group.
+
+    A client for whom the program runs already does not get it again, and an archived client does not get it.
+    """
+    return {"enrolled": await set_program(ctx, name, body)}
+
+
+@routes.delete("", access=coach(CUSTOMERS.EDIT), errors=(NotFound,), path_fields=_NAME)
+async def delete_group_program(ctx: Context, name: str) -> None:
+    """Give clients who join a group no program any more.
+
+    Clients who have it keep it.
+    """
+    await remove_program(ctx, name)

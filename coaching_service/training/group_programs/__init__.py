@@ -1,1 +1,0 @@
-"""Groups with a program: clients who join the group get the program."""
